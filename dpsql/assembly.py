@@ -24,15 +24,15 @@ from dpsql.policy.load import load
 from dpsql.policy.model import Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Settings
-from dpsql.rewrite.bind.reading import PlanningShadow
+from dpsql.rewrite.bind.bound_reader import PlanningShadow
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.secret import kept_secret, secret_file
+from dpsql.secret import read_or_make_secret, secret_file
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.server.sandbox import Sandbox
-from dpsql.shadow.watch.warden import LeftBehind, ShadowSessions
+from dpsql.shadow.watch.warden import LeftoverSessions, ShadowSessions
 from dpsql.system_limits import Shares
 from dpsql.trail.record import ChainedLine
 from dpsql.trail.trail import Trail
@@ -42,7 +42,7 @@ from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.directory import Directory
 from dpsql.wire.server.listener import Listener
 from dpsql.wire.server.registry import UserEntry
-from dpsql.wire.server.siblings import Post
+from dpsql.wire.server.siblings import ProcessSlot
 
 _LOG = logging.getLogger("dpsql.server")
 
@@ -75,7 +75,7 @@ def _try_in_shadow(config: Config) -> None:
         if isinstance(where, EmbeddedShadow):
             where = replace(where, directory=Path(made) / "shadow")
         shadow = start_shadow(replace(config, shadow=where), None)
-        session = OracleSession(shadow.dsn(config.policy.dataset, ORACLE), LeftBehind())
+        session = OracleSession(shadow.dsn(config.policy.dataset, ORACLE), LeftoverSessions())
         try:
             make_database(shadow, config.policy, {}, lambda _: (), ShadowOracle(session, Settings(), ORACLE))
         finally:
@@ -135,7 +135,7 @@ def _accounts_of(config: Config, engine: Engine) -> AccountStore | None:
         return None
     if all(table.grows is None for table in config.policy.tables.values()):
         return None
-    secret = kept_secret(secret_file(config.shadow, config.file.parent))
+    secret = read_or_make_secret(secret_file(config.shadow, config.file.parent))
     return AccountStore(config.snapshot.accounts, engine.file, config.snapshot.resources, secret, engine.beside)
 
 
@@ -154,7 +154,7 @@ def entries_of(config: Config) -> Mapping[str, UserEntry]:
     return {user.name: UserEntry(user.role, user.verifier) for user in config.users.values()}
 
 
-def start_shadow(config: Config, post: Post | None) -> Postgres:
+def start_shadow(config: Config, post: ProcessSlot | None) -> Postgres:
     """Start the shadow's server; each of several processes has one of its own, beside that of the first.
 
     Raises:
@@ -190,7 +190,7 @@ def listener_of(
         config.listen.port,
         watched=watched[0],
         trail=watched[1],
-        secret=kept_secret(secret_file(config.shadow, config.file.parent)),
+        secret=read_or_make_secret(secret_file(config.shadow, config.file.parent)),
         tls=certificate_of(config.listen.tls),
         directory=None if config.ldap is None else Directory(config.ldap),
         limits=Limits(
@@ -204,7 +204,7 @@ def listener_of(
 def drop_roles(shadow: Postgres, config: Config) -> None:
     """Drop the roles of users who were removed; they can't log in even if that fails, and the next reload tries again."""
     try:
-        build.dismiss(shadow, config.policy, roles_of(config))
+        build.drop_departed_users(shadow, config.policy, roles_of(config))
     except psycopg.Error as failed:
         _LOG.warning("the shadow still has roles of users that are no more, until the next reload: %s", failed)
 

@@ -44,7 +44,7 @@ def _account(connection: socket.socket) -> int:
     return int(_CREDENTIALS.unpack(credentials)[1])
 
 
-class ControlDoor:
+class ControlSocket:
     """Takes commands for one process of a server."""
 
     def __init__(self, file: Path, number: int, processes: int, reload: Reload) -> None:

@@ -22,6 +22,8 @@ def quickly_made(kind: type[_T]) -> type[_T]:
     given = [field for field in every if field.init]
     if any(field.default_factory is not MISSING for field in every):
         raise TypeError(f"{kind.__name__} has a default_factory")
+    # `dataclasses` sets each field of a frozen value by object.__setattr__, which looks the name up each time. The
+    # slot's own descriptor is there already, and is twice as fast.
     scope: dict[str, object] = {f"_set_{field.name}": getattr(kind, field.name).__set__ for field in given}
     scope |= {f"_default_{field.name}": field.default for field in given}
     body = [f"_set_{field.name}(self, {field.name})" for field in given]
@@ -53,6 +55,8 @@ class HashedOnce:
 
 def hashed_once(kind: type[_H]) -> type[_H]:
     """Let the values of a frozen dataclass remember their hash."""
+    # Without this, the hash of a tree of n expressions costs n each time, and planning puts each of them into a
+    # dictionary: n².
     computed: Callable[[_H], int] = kind.__hash__
 
     def remembered(self: _H) -> int:

@@ -91,6 +91,7 @@ def wait_for(changed: threading.Condition, holds: Callable[[], bool], cancellati
 # by a call that ends the waiting (`called_when_overdue`).
 
 _LOG = logging.getLogger("dpsql.server")
+# Twenty looks a second cost nothing that shows, and nobody notices a cancel that comes 50 ms late.
 _WATCHDOG_LOOKS = 0.05
 """Seconds between two looks."""
 _ENDED_AGAIN = 0.5
@@ -107,6 +108,9 @@ NODES = 5_000
 """Nodes of trees that are written out for one statement, where one part of it stands in many places."""
 
 
+# Two ways to end work that does not look at a clock, of a parser that recurses or a regular expression, say. Python can
+# raise an exception in another thread before its next bytecode; a call into C is not ended so, and for that there is
+# `called_when_overdue`, which closes what the call waits for.
 class _EndedError(BaseException):
     """Raised in a thread from outside; nothing that handles errors handles it."""
 
@@ -185,6 +189,8 @@ class _Effort:
         return (
             _is_cancelled(self.cancellation)
             or time.monotonic() > self.until
+            # The processor's time is what counts against a statement: on a busy machine twenty seconds by the clock may
+            # be one of work.
             or time.clock_gettime(self.clock) > self.processor
         )
 
@@ -243,7 +249,7 @@ def ended_when_overdue(
 
     `processor` is how many seconds of the processor it may take.
 
-    It must keep nothing that another thread sees, but in `undivided` steps. Within other such work it is a part of that.
+    It must keep nothing that another thread sees, but in `uninterruptible` steps. Within other such work it is a part of it.
 
     Raises:
         TooComplex: it takes too long, or writes out too many nodes.
@@ -259,6 +265,8 @@ def ended_when_overdue(
             return work()
         finally:
             effort.leave()
+    # It may come at any bytecode, also between `return work()` and the end of the block: this is why leaving is done
+    # twice.
     except _EndedError:
         effort.leave()  # it may have come while we left
     except _TooManyNodesError:
@@ -280,13 +288,13 @@ def ended_when_overdue(
 
 
 @contextmanager
-def undivided() -> Iterator[None]:
+def uninterruptible() -> Iterator[None]:
     """Let no work of this thread be ended within the block, which takes little time or ends by itself.
 
     Raises:
         RecursionError: now, and not within it: the stack has no room for it.
     """
-    _see_room(_ROOM)
+    _require_room(_ROOM)
     effort = _effort()
     if effort is None:
         yield
@@ -302,16 +310,18 @@ def undivided() -> Iterator[None]:
         effort.calls -= 1
 
 
-def _see_room(steps: int) -> None:
+def _require_room(steps: int) -> None:
     """Take so many steps into each other."""
     if steps:
-        _see_room(steps - 1)
+        _require_room(steps - 1)
 
 
 def count_nodes(number: int = 1) -> None:
     """Count nodes that are written out for this thread's statement; where there are too many, its work is ended."""
     effort = _effort()
     if effort is not None:
+        # A CTE of ten nodes that is read by ten others, each read by ten more, is a thousand nodes once all of it is
+        # written out.
         effort.nodes += number
         if effort.nodes > NODES:
             raise _TooManyNodesError
@@ -344,7 +354,7 @@ def called_when_overdue(stop: Callable[[], None], seconds: float) -> Iterator[No
 
     The block is undivided: a waiting thread hears of the end by the thing that it waits for.
     """
-    with undivided():
+    with uninterruptible():
         call = _Call(stop, time.monotonic() + seconds, _effort())
         _WATCHDOG.watch(call)
         try:

@@ -17,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 
 from dpsql.errors import ConfigError
 from dpsql.libpq import OWN
-from dpsql.system_limits import imported
+from dpsql.system_limits import import_without_collecting
 from dpsql.wire.protocol.scram import Verifier
 
 if TYPE_CHECKING:
@@ -88,6 +88,6 @@ def _address(server: subprocess.Popen[str], wanted: dict[str, str]) -> dict[str,
 def serve() -> None:
     """Be the process of such a server, which alone imports it; say so where it can't be imported, or does not start."""
     try:
-        imported("dpsql.local_server").main()
+        import_without_collecting("dpsql.local_server").main()
     except ConfigError as failed:
         sys.stdout.write(json.dumps({"failed": failed.message, "hint": failed.hint}) + "\n")

@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import assert_never
 
-from dpsql.accounting.balance import Account, see_that_rho_is_counted
-from dpsql.accounting.ledger import DataSet, Entry, Ledger, Way
+from dpsql.accounting.balance import Account, require_rho
+from dpsql.accounting.ledger import DataSet, Entry, Ledger, OpeningWay
 from dpsql.accounting.postgres.ledger import PostgresLedger, lines_on_server, rehearse
 from dpsql.accounting.sql import opening
 from dpsql.accounting.sql.ledger import SqlLedger
@@ -24,7 +24,7 @@ from dpsql.trail.record import AuditEvent, AuditRecord, ChainedLine
 from dpsql.trail.trail import AuditTrail
 
 
-def open_ledger(config: Config, way: Way = Way.AS_IT_IS, clock: Clock = system_clock) -> SqlLedger:
+def open_ledger(config: Config, way: OpeningWay = OpeningWay.AS_IT_IS, clock: Clock = system_clock) -> SqlLedger:
     """Return the configuration's ledger, made if there is none; it goes by a clock.
 
     Raises:
@@ -35,14 +35,14 @@ def open_ledger(config: Config, way: Way = Way.AS_IT_IS, clock: Clock = system_c
     return SqliteLedger(place_of_ledger(config), clock, _dataset(config), way)
 
 
-def see_that_budgets_fit(ledger: Ledger, policy: Policy) -> None:
+def require_fitting_budgets(ledger: Ledger, policy: Policy) -> None:
     """Return if no budget adds up ε while answers count in it that have a ρ and no ε.
 
     Raises:
         ConfigError: one does.
     """
     for account in _accounts(policy):
-        see_that_rho_is_counted(ledger.balance(account))
+        require_rho(ledger.balance(account))
 
 
 def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:
@@ -52,10 +52,10 @@ def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:
         ConfigError: it could not, or one adds up ε while answers count in it that have a ρ and no ε.
     """
     for balance in rehearse(config.dsn, config.beside, _dataset(whole), system_clock, _accounts(whole.policy)):
-        see_that_rho_is_counted(balance)
+        require_rho(balance)
 
 
-def kept_lines(config: Config, role: str | None, limit: int) -> tuple[Entry, ...]:
+def read_ledger_lines(config: Config, role: str | None, limit: int) -> tuple[Entry, ...]:
     """Return the ledger's newest lines first, of one role or of all, for a command that does not serve it.
 
     Raises:
@@ -74,7 +74,7 @@ def place_of_ledger(config: Config) -> Path:
     """
     match config.ledger:
         case SqliteLedgerConfig(path, formerly, left):
-            _demand_move(path, left)
+            _require_moved_ledger(path, left)
             return _place(path, formerly, _dataset(config))
         case PostgresLedgerConfig(_, beside):
             return beside
@@ -94,7 +94,7 @@ def place_of_trail(config: Config) -> Path:
     return ledger.with_name(f"{ledger.name}.audit")
 
 
-def told_ahead(ahead: datetime) -> tuple[str, str]:
+def future_lines_notice(ahead: datetime) -> tuple[str, str]:
     """Return of a ledger with lines that lie in the future until when they do, and what that means."""
     return (
         f"{ahead:%Y-%m-%d %H:%M} (UTC)",
@@ -111,7 +111,7 @@ def _dataset(config: Config) -> DataSet:
     return DataSet(config.policy.dataset, source(config.engine), Wordings(config.engine, tuple(config.policy.tables)))
 
 
-def _demand_move(path: Path, left: tuple[Path, ...]) -> None:
+def _require_moved_ledger(path: Path, left: tuple[Path, ...]) -> None:
     """Refuse to create a ledger where another one was left behind: what was spent would be forgotten."""
     if path.exists() or opening.read_mark(path) is not None:
         return
@@ -162,14 +162,14 @@ class OpenBooks:
         """Return all of them."""
         return self.ledger, self.trail, self.times
 
-    def see_that_they_can_be_written(self) -> None:
+    def require_writable_books(self) -> None:
         """Return if a charge could be made now, and its line be written.
 
         Raises:
             DpsqlError: what clients would hear.
         """
-        self.trail.see_that_it_can_be_written()
-        self.ledger.see_that_it_can_be_written()
+        self.trail.require_writable_file()
+        self.ledger.require_writable_file()
 
     @property
     def for_gateway(self) -> tuple[Callable[[], Iterator[ChainedLine]], StageTimes]:
@@ -178,7 +178,7 @@ class OpenBooks:
 
 
 @contextmanager
-def open_books(config: Config, way: Way, clock: Clock = system_clock) -> Iterator[OpenBooks]:
+def open_books(config: Config, way: OpeningWay, clock: Clock = system_clock) -> Iterator[OpenBooks]:
     """Give both, which go by a clock, while a server runs; the trail says when it has started and when it stops.
 
     Raises:
@@ -189,7 +189,7 @@ def open_books(config: Config, way: Way, clock: Clock = system_clock) -> Iterato
         closing(open_ledger(config, way, clock)) as ledger,
         closing(AuditTrail(place_of_trail(config), clock)) as trail,
     ):
-        see_that_budgets_fit(ledger, config.policy)
+        require_fitting_budgets(ledger, config.policy)
         trail.note(AuditRecord(trail.now(), AuditEvent.START, about=about))
         try:
             yield OpenBooks(ledger, trail, StageTimes())

@@ -51,7 +51,7 @@ def open_private(path: Path, flags: int) -> int:
         raise
     try:
         status = os.fstat(opened)
-        _see_file(path, status)
+        _require_private_file(path, status)
         if stat.S_IMODE(status.st_mode) != _MODE:
             os.fchmod(opened, _MODE)
         if flags & os.O_TRUNC:
@@ -62,7 +62,7 @@ def open_private(path: Path, flags: int) -> int:
     return opened
 
 
-def see_directory(path: Path) -> None:
+def require_private_directory(path: Path) -> None:
     """Return if nobody but us, or root, can put something into a directory, and no link of another's leads there."""
     for step in (*reversed(path.absolute().parents), path.absolute()):
         status = step.lstat()
@@ -78,15 +78,15 @@ def see_directory(path: Path) -> None:
 def prepare_file(path: Path, beside: Iterable[str] = ()) -> None:
     """Make a file of ours unless there is one, for a library to open by its name, and files with these endings beside it."""
     make_directory(path.parent)
-    see_directory(path.parent)
+    require_private_directory(path.parent)
     os.close(open_private(path, os.O_RDWR | os.O_CREAT))
     for ending in beside:
         other = path.with_name(path.name + ending)
         with suppress(FileNotFoundError):  # another process that has it open may take it away at any moment
-            _see_file(other, other.lstat())
+            _require_private_file(other, other.lstat())
 
 
-def _see_file(path: Path, status: os.stat_result) -> None:
+def _require_private_file(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise _not_ours(path, "is no plain file")
     if status.st_uid != os.geteuid() or status.st_nlink > 1:

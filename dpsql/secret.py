@@ -22,7 +22,7 @@ def secret_file(shadow: Shadow, directory: Path) -> Path:
             return directory / ".dpsql" / "secret"
 
 
-def kept_secret(file: Path) -> bytes:
+def read_or_make_secret(file: Path) -> bytes:
     """Return the secret in `file`, which is made if there is none.
 
     Raises:

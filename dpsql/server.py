@@ -16,7 +16,7 @@ from typing import ParamSpec, Self, TypeVar
 
 import psycopg
 
-from dpsql.accounting.ledger import AHEAD, Way
+from dpsql.accounting.ledger import AHEAD, OpeningWay
 from dpsql.accounting.privacy_loss import first_day
 from dpsql.accounting.sliding import ReadDays
 from dpsql.assembly import (
@@ -30,35 +30,35 @@ from dpsql.assembly import (
     start_shadow,
 )
 from dpsql.clock import Clock, system_clock
-from dpsql.engines.base import Edition, Engine, NoEngine
+from dpsql.engines.base import Engine, NoEngine, SnapshotVersion
 from dpsql.engines.open import is_altered, open_altered, open_engine, read_kept
+from dpsql.engines.snapshot.directory import SnapshotBusy
 from dpsql.engines.snapshot.open import current_snapshot
-from dpsql.engines.snapshot.place import SnapshotBusy
 from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.errors import ConfigError, DpsqlError, QueryCanceled
 from dpsql.gateway.catalogue.public_tables import Public, read_public
 from dpsql.gateway.gateway import Gateway
 from dpsql.gateway.readiness import Readiness
 from dpsql.metrics.sources import Sources
-from dpsql.open_ledger import OpenBooks, open_books, see_that_budgets_fit, told_ahead
+from dpsql.open_ledger import OpenBooks, future_lines_notice, open_books, require_fitting_budgets
 from dpsql.policy.config import Config, Listen, User
 from dpsql.policy.model import Period
 from dpsql.policy.users_file import remaining_users
 from dpsql.question import Cancellation
-from dpsql.rewrite.syntax.read.dialect import check_parser
-from dpsql.served import ServedPages, served_metrics
+from dpsql.rewrite.syntax.read.dialect import require_faithful_parser
 from dpsql.shadow.contents import build
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import OracleSession
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.shadow.watch.warden import ShadowSessions, Warden
-from dpsql.system_limits import Shares, check_memory, most
+from dpsql.side_services import ServedPages, served_metrics
+from dpsql.system_limits import Shares, raise_limits, require_memory
 from dpsql.web.client import Address
 from dpsql.web.site import Site
 from dpsql.wire.protocol.certificate import Certificate, certificate_of
 from dpsql.wire.server.connection import ended_by_reload, ended_with_the_shadow
 from dpsql.wire.server.listener import Listener
-from dpsql.wire.server.siblings import Post
+from dpsql.wire.server.siblings import ProcessSlot
 
 # The files that are read again while the server runs, and the parts that count when something in them is wrong.
 
@@ -66,13 +66,14 @@ Show = Callable[[Certificate | None], None]
 """Shows a certificate to those who connect from now on."""
 
 
-def reloaded(old: Config) -> Config:
+def reload_config(old: Config) -> Config:
     """Return what the configuration's file says now.
 
     Raises:
         ConfigError: it can't be served, or something changed that can't be reloaded.
     """
     new = servable(old.file, old.policy)
+    # What may change is put back, so that whatever differs now is something that may not.
     kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
     if kept != old or new.policy.dataset != old.policy.dataset:
         raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
@@ -225,8 +226,9 @@ class SnapshotKeeper:
                 await asyncio.to_thread(write_snapshot, config, _LOG.info, self._cancellation, self._clock)
 
 
-def is_due(edition: Edition, config: Config, now: datetime) -> bool:
+def is_due(edition: SnapshotVersion, config: Config, now: datetime) -> bool:
     """Return whether the period in which a copy was made is over, or has not begun: then the clock was wrong."""
+    # A copy of next year, made while the clock was wrong, would be the newest one until then.
     ahead = config.refresh is not Period.NEVER and edition.taken > now + AHEAD
     return ahead or first_day(config.refresh, now) > edition.taken.date()
 
@@ -249,8 +251,8 @@ class Server:
     def __init__(
         self,
         config: Config,
-        ledger: Way = Way.AS_IT_IS,
-        post: Post | None = None,
+        ledger: OpeningWay = OpeningWay.AS_IT_IS,
+        post: ProcessSlot | None = None,
         read_after: float = 0,
         clock: Clock = system_clock,
     ) -> None:
@@ -334,6 +336,8 @@ class Server:
 
     async def _let_go(self) -> Mapping[str, User] | None:
         """Take away the users whom the file has no more, even if it has another mistake; return those who are left."""
+        # A configuration with a mistake keeps what is served as it is, but for one thing: who was taken out of the file
+        # comes in no more. To lock somebody out must not wait until a policy is mended.
         users = await asyncio.to_thread(users_left, self._config)
         if users is not None and users != self._config.users:
             self._config = new = replace(self._config, users=users)
@@ -345,7 +349,7 @@ class Server:
 
     async def _reload(self) -> None:
         old, engine = self._config, self._engine
-        new = await asyncio.to_thread(reloaded, old)
+        new = await asyncio.to_thread(reload_config, old)
         if new.policy.tables != old.policy.tables or not await asyncio.to_thread(engine.is_current):
             engine = await asyncio.to_thread(open_engine, new, clock=self._clock)
         await self._change(new, engine)
@@ -396,7 +400,7 @@ class Server:
 
     async def _serve_config(self, new: Config, engine: Engine, known: Public | None) -> None:
         """Serve by the new configuration; where that fails, the shadow is made again by the old one."""
-        await asyncio.to_thread(see_that_budgets_fit, self._books.ledger, new.policy)
+        await asyncio.to_thread(require_fitting_budgets, self._books.ledger, new.policy)
         # The work that may take long comes before the lock: the shadow can be restarted meanwhile.
         public = await asyncio.to_thread(read_public, new.policy, engine) if known is None else known
         contents = await asyncio.to_thread(self._contents_of, new, public, engine)
@@ -414,7 +418,9 @@ class Server:
     async def _rebuild(self, new: Config, engine: Engine, public: Public, contents: str) -> None:
         # Three cases: nothing is to be done; words, rights or public rows change under sessions that go on; or tables change,
         # and then all sessions end, since they hold on to the old ones.
-        needed = await self._on_shadow_thread(build.change, self._shadow, new.policy, roles_of(new), epoch=contents)
+        needed = await self._on_shadow_thread(
+            build.needed_change, self._shadow, new.policy, roles_of(new), epoch=contents
+        )
         if needed is build.Change.ANEW:
             self._complete = False
             await self._listener.suspend(ended_by_reload())
@@ -424,9 +430,10 @@ class Server:
         self._complete = True
 
     async def _start(self) -> None:
-        check_memory()
-        check_parser()
-        self._shares = Shares.of(most())
+        # Before anything is opened: what fails here has changed nothing.
+        require_memory()
+        require_faithful_parser()
+        self._shares = Shares.of(raise_limits())
         config = self._config
         # First what the rest can't do without: records, ledger, shadow; last who lets clients in. The stack stops them in
         # reverse.
@@ -436,10 +443,12 @@ class Server:
         self._public = read_public(config.policy, self._engine)
         self._books = self._stack.enter_context(open_books(config, self._way, self._clock))
         if (ahead := self._books.ledger.ahead(config.asked_anew)) is not None:
-            _LOG.error("the ledger has lines of %s, which is to come: %s", *told_ahead(ahead))
+            _LOG.error("the ledger has lines of %s, which is to come: %s", *future_lines_notice(ahead))
         self._stack.callback(self._on_shadow_thread.shutdown)
         self._shadow = await self._on_shadow_thread(start_shadow, config, self._post)
         self._stack.callback(self._shadow.stop)
+        # The order of the stack is the order of the stop, in reverse: first nobody comes in, then what runs ends, then
+        # the shadow, the ledger's books last but the engine.
         self._stack.callback(Warden(self._shadow.dsn("postgres"), self._watched).close)
         self._oracle = OracleSession(self._shadow.dsn(config.policy.dataset, ORACLE), self._watched.left)
         self._stack.callback(self._oracle.close)
@@ -511,6 +520,7 @@ class Server:
             return
         _LOG.error("the shadow died or was left half made, and is made again")
         self._complete = False
+        # Sessions in the shadow are gone with it. New ones wait at log-in until `resume`, up to their time limit.
         await self._listener.suspend(ended_with_the_shadow(), 0)
         if not self._shadow.alive:
             await self._on_shadow_thread(self._shadow.restart)
@@ -527,7 +537,7 @@ class Server:
         vouch = self._listener.vouch
         server = Address(*self.address, config.policy.dataset, tls=config.listen.tls is not None, vouch=vouch)
         ledger = self._books.ledger
-        see_books = self._books.see_that_they_can_be_written
+        see_books = self._books.require_writable_books
         ready = Readiness(lambda: (self._engine, self._config.policy), see_books, clock).state
         return Site(
             config.policy,

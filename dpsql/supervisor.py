@@ -22,13 +22,14 @@ from dpsql.control import notify
 from dpsql.policy.config import Listen
 from dpsql.private_files import Scratch
 from dpsql.wire.server.acceptor import Sockets, listen, port_of
-from dpsql.wire.server.siblings import Post
+from dpsql.wire.server.siblings import ProcessSlot
 
 _LOG = logging.getLogger("dpsql.server")
 _STOP = (signal.SIGINT, signal.SIGTERM)
 _HEARD = (*_STOP, signal.SIGHUP, signal.SIGCHLD)
 _PAUSE = 5.0
 """Seconds until another process takes the place of one that has died."""
+# A socket's path may have 108 bytes (sun_path), of which a name within the directory needs some.
 _LONGEST = 80
 """Bytes of a directory in which sockets can have their names."""
 _READ = 4096
@@ -38,7 +39,7 @@ _READ = 4096
 class Worker:
     """The place of one of the processes."""
 
-    post: Post
+    post: ProcessSlot
     first: bool
     """Whether it is the first of all that was started."""
     lifeline: int
@@ -125,7 +126,7 @@ class Supervisor:
                 return
 
     def _start(self, number: int, child: _Child) -> None:
-        post = Post(number, self._sockets, self._doors)
+        post = ProcessSlot(number, self._sockets, self._doors)
         worker = Worker(post, self._first and number == 0, self._lifeline, self._says)
         child.ready = child.hung_up = False
         # A signal that comes now waits until the new process has its own ways with signals; ours would tell it to us.

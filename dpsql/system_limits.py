@@ -48,7 +48,7 @@ class Shares:
         return cls(unauthenticated, pages, max(left - _SHADOW, left // 2))
 
 
-def most() -> int:
+def raise_limits() -> int:
     """Let this process open as many files and connections as the system permits; return how many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
@@ -58,7 +58,7 @@ def most() -> int:
     return hard
 
 
-def check_memory() -> None:
+def require_memory() -> None:
     """See that we may have the memory that we need: where it is short a measurement would fail after its charge.
 
     Raises:
@@ -85,7 +85,7 @@ _TIMES, _ALL = 10, 3
 statements that are refused would leave hundreds of megabytes."""
 
 
-def imported(module: str) -> ModuleType:
+def import_without_collecting(module: str) -> ModuleType:
     """Import a module with all that it needs, and look for nothing meanwhile: nearly all that is made then stays."""
     before = gc.isenabled()
     gc.disable()

@@ -53,7 +53,7 @@ shadow/test_binder::test_what_takes_long shadow/test_left_behind shadow/test_ora
 shadow/test_priorities shadow/test_uninterrupted shadow/test_warden
 test_collector test_frames test_local test_noising test_parallel test_quiet_end test_retired test_snapshot_keeper
 test_watchdog
-trial/test_admission trial/test_changed_texts trial/test_ground trial/test_json trial/test_mutants
+trial/test_admission trial/test_changed_texts trial/test_trial_engine trial/test_json trial/test_mutants
 trial/test_right::test_statements_over_the_shop trial/test_second_reading trial/test_spark trial/test_subject trial/test_types
 web/test_visits web/test_whole
 wire/server wire/test_bound_paths wire/test_half_closed wire/test_hostile wire/test_kept wire/test_limits wire/test_pipelines

@@ -23,7 +23,7 @@ ORDER = (
     frozenset({"local"}),
     frozenset({"frames", "local_server", "noising"}),
     frozenset({"server", "supervisor"}),
-    frozenset({"served"}),
+    frozenset({"side_services"}),
     frozenset({"assembly"}),
     frozenset({"agents", "metrics", "web"}),
     frozenset({"plots"}),
@@ -49,7 +49,7 @@ ORDER = (
             "private_files",
             "question",
             "rate_limited_log",
-            "remembered",
+            "byte_limited_cache",
         }
     ),
 )

@@ -9,12 +9,12 @@ import duckdb
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import ChargeItem, Way
+from dpsql.accounting.ledger import ChargeItem, OpeningWay
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.zcdp import rho_of
-from dpsql.cli.commands.check import see_that_serve_would_start
+from dpsql.cli.commands.check import rehearse_start
 from dpsql.errors import ConfigError
-from dpsql.open_ledger import open_books, open_ledger, see_that_budgets_fit
+from dpsql.open_ledger import open_books, open_ledger, require_fitting_budgets
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.policy.load import load
 from dpsql.policy.model import Privacy
@@ -77,7 +77,7 @@ def test_a_second_data_set_does_not_start_afresh_beside_an_old_ledger(tmp_path: 
     assert isinstance(bikes.ledger, SqliteLedgerConfig)
     bikes.ledger.path.parent.mkdir()
     bikes.ledger.path.write_bytes(old.read_bytes())
-    with open_ledger(bikes, Way.ADOPTED) as ledger:
+    with open_ledger(bikes, OpeningWay.ADOPTED) as ledger:
         assert len(ledger.entries(None, 9)) == 1
     assert opened(bikes) == (bikes.ledger.path, 1)
 
@@ -148,7 +148,7 @@ def test_a_policy_that_goes_back_to_sums_is_not_served(
         configuration = replace(
             configuration, ledger=PostgresLedgerConfig(request.getfixturevalue("dsn"), tmp_path / "beside")
         )
-        see_that_serve_would_start(configuration)
+        rehearse_start(configuration)
     role = next(iter(configuration.policy.roles.values()))
     budget, kind = role.budget, configuration.policy.budgets[role.protects]
     total = Privacy(Fraction(5), Fraction("1e-6"))
@@ -158,19 +158,19 @@ def test_a_policy_that_goes_back_to_sums_is_not_served(
         replace(kind, total=total, concentrated=total.delta),
     )
     with open_ledger(configuration) as ledger:
-        see_that_budgets_fit(ledger, configuration.policy)
+        require_fitting_budgets(ledger, configuration.policy)
         ask(ledger, counting, ChargeItem("k", Privacy(Fraction("0.1"), Fraction(0), rho_of(Fraction("0.1"))), "sums"))
         with pytest.raises(ConfigError, match="adds up ε, and answers with Gaussian noise count in it"):
-            see_that_budgets_fit(ledger, configuration.policy)
-    with pytest.raises(ConfigError, match="adds up ε") as refused, open_books(configuration, Way.AS_IT_IS):
+            require_fitting_budgets(ledger, configuration.policy)
+    with pytest.raises(ConfigError, match="adds up ε") as refused, open_books(configuration, OpeningWay.AS_IT_IS):
         pass
     assert "accounting: zcdp" in (refused.value.hint or "")
     with pytest.raises(ConfigError, match="adds up ε"):
-        see_that_serve_would_start(configuration)
+        rehearse_start(configuration)
     policy = configuration.policy
     counted = replace(
         policy, roles={role.name: counting.role}, budgets={**policy.budgets, role.protects: counting.dataset}
     )
-    see_that_serve_would_start(replace(configuration, policy=counted))
+    rehearse_start(replace(configuration, policy=counted))
     with open_ledger(configuration) as ledger:
         assert len(ledger.entries(None, 9)) == 1

@@ -12,11 +12,11 @@ import pytest
 from dpsql.accounting.sql import opening
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines.duckdb.opening import spill
-from dpsql.engines.snapshot.place import SnapshotPlace
+from dpsql.engines.snapshot.directory import SnapshotDirectory
 from dpsql.errors import ConfigError
-from dpsql.private_files import make_directory, open_private, prepare_file, see_directory
-from dpsql.secret import kept_secret
-from dpsql.shadow.server.place import home_of, lock
+from dpsql.private_files import make_directory, open_private, prepare_file, require_private_directory
+from dpsql.secret import read_or_make_secret
+from dpsql.shadow.server.directory import home_of, lock
 from tests.support.ordinary import NOBODY
 
 
@@ -40,9 +40,9 @@ def _modes(place: Path) -> dict[str, str]:
 def test_modes_do_not_follow_the_umask(tmp_path: Path) -> None:
     """Of all that lies below the state's directory; others may pass through that itself, as the shadow's account has to."""
     state = tmp_path / "deep" / "state"
-    SnapshotPlace(state / "taxi" / "snapshot")
+    SnapshotDirectory(state / "taxi" / "snapshot")
     with SqliteLedger(state / "taxi" / "ledger.db", _clock):
-        kept_secret(state / "secret")
+        read_or_make_secret(state / "secret")
         spilled = spill(state / "spill")
         lock(home_of(state / "shadow", None)).close()
         modes = _modes(tmp_path)
@@ -128,7 +128,7 @@ def test_what_another_account_has_made_is_not_used(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="another account"):
             SqliteLedger(place / "ledger.db", _clock)
     with pytest.raises(OSError, match="another account"):
-        see_directory(tmp_path / "link")
+        require_private_directory(tmp_path / "link")
 
 
 def test_our_own_link_to_a_directory_may_be_there(tmp_path: Path) -> None:

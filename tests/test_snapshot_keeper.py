@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from dpsql import server
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.engines.open import open_engine
 from dpsql.engines.snapshot.open import current_snapshot
 from dpsql.policy.config import Config
@@ -98,5 +98,5 @@ def test_what_can_not_be_written_is_tried_again(
 def test_the_clock_alone_says_when(config: Config, refresh: Period, taken: str, due: bool) -> None:
     """The period of `refresh` that is over (UTC), never the records."""
     when = datetime.fromisoformat(f"{taken}+00:00")
-    edition = Edition("x", when, when)
+    edition = SnapshotVersion("x", when, when)
     assert is_due(edition, replace(config, refresh=refresh), datetime(2024, 5, 15, 12, tzinfo=UTC)) is due

@@ -11,7 +11,7 @@ import pytest
 
 from dpsql import interrupt
 from dpsql.errors import QueryCanceled, TooComplex
-from dpsql.interrupt import NODES, called_when_overdue, count_nodes, ended_when_overdue, undivided
+from dpsql.interrupt import NODES, called_when_overdue, count_nodes, ended_when_overdue, uninterruptible
 from dpsql.question import Cancellation
 
 
@@ -76,7 +76,7 @@ def test_what_is_undivided_is_ended_behind_it() -> None:
     steps = []
 
     def work() -> None:
-        with undivided():
+        with uninterruptible():
             until = time.thread_time() + 0.5
             while time.thread_time() < until:
                 pass

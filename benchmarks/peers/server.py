@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.peers.records import write_postgres
-from dpsql.shadow.server import place
-from dpsql.shadow.server.place import SystemAccount, home_of
+from dpsql.shadow.server import directory as server_directory
+from dpsql.shadow.server.directory import SystemAccount, home_of
 from dpsql.shadow.server.postgres import Postgres
 
 _DATABASE = "records"
@@ -43,7 +43,7 @@ def _on_port(directory: Path) -> Iterator[int]:
     """Run the server again, listening on a port, where anybody of this machine may read: the records are made up."""
     account = SystemAccount.for_server()
     home = home_of(directory, account)
-    program = place.executable_for(account, place.find_binaries(), home).directory / "postgres"
+    program = server_directory.executable_for(account, server_directory.find_binaries(), home).directory / "postgres"
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = int(found.getsockname()[1])
     (home / "data" / "pg_hba.conf").write_text(f"host {_DATABASE} reader 127.0.0.1/32 trust\n")

@@ -23,7 +23,7 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy, UnitBound
-from dpsql.privacy.measurement.plan import priced
+from dpsql.privacy.measurement.plan import pay_parts
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.support.exactness import plans
 from tests.support.fix_world import World, running
@@ -53,7 +53,7 @@ class Opened:
         except DpsqlError:
             return ()
         each = Fraction(EPSILON) / sum(len(plan.parts) for plan in found)
-        return [part.sql(emitter) for plan in found for part in priced(plan, each).parts]
+        return [part.sql(emitter) for plan in found for part in pay_parts(plan, each).parts]
 
     def run(self, way: str, statements: Sequence[str]) -> None:
         """Run them as the gateway would, one after the other."""

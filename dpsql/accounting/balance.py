@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 
-from dpsql.accounting.privacy_loss import compose, covers, left_of, show_down
+from dpsql.accounting.privacy_loss import compose, covers, remaining, show_down
 from dpsql.accounting.zcdp import epsilon_of, epsilon_paid_by, rho_of, rho_within
 from dpsql.errors import AccountClosed, BudgetExhausted, ConfigError, InternalError
 from dpsql.policy.model import Accounting, DatasetBudget, Privacy, Role
@@ -21,7 +21,7 @@ from dpsql.policy.model import Accounting, DatasetBudget, Privacy, Role
 # together, or by their privacy loss distributions, would be none.
 
 
-def counted(costs: Iterable[Privacy], accounting: Accounting) -> Privacy:
+def total_charged(costs: Iterable[Privacy], accounting: Accounting) -> Privacy:
     """Return what charges add up to: Σε and Σδ, or with zCDP Σρ instead of Σε.
 
     What has a ρ of its own has no ε: where ε is added up its ρ stays apart, and no budget covers it.
@@ -40,7 +40,7 @@ class PrivacyFilter:
     concentrated: Fraction | None
     """The part of δ at which ρ is turned into ε; None where ε and δ are added up."""
     charged: Privacy
-    """As `counted`."""
+    """As `total_charged`."""
 
     @property
     def accounting(self) -> Accounting:
@@ -57,7 +57,7 @@ class PrivacyFilter:
     @property
     def room(self) -> Privacy:
         """Return what they may yet add up to, as they are counted; nothing, where something was charged that has no ε."""
-        return left_of(self.limit, self.limit) if self.charged.rho else left_of(self.limit, self.charged)
+        return remaining(self.limit, self.limit) if self.charged.rho else remaining(self.limit, self.charged)
 
     @property
     def left(self) -> Privacy:
@@ -81,7 +81,7 @@ class PrivacyFilter:
 
     def questions(self, price: Privacy) -> int:
         """Return for how many more questions at a price there is room."""
-        each, room = counted((price,), self.accounting), self.room
+        each, room = total_charged((price,), self.accounting), self.room
         pairs = ((room.epsilon, each.epsilon), (room.delta, each.delta))
         return min(int(amount // part) for amount, part in pairs if part)
 
@@ -187,7 +187,7 @@ class Balance:
         return self.dataset_filter.left
 
 
-def see_that_rho_is_counted(balance: Balance) -> None:
+def require_rho(balance: Balance) -> None:
     """Return if no budget adds up ε while something counts in it that has none.
 
     Raises:
@@ -206,7 +206,7 @@ def see_that_rho_is_counted(balance: Balance) -> None:
         )
 
 
-def see_that_none_is_refused(balance: Balance, forms: Iterable[Callable[[], str]]) -> None:
+def refuse_broken_forms(balance: Balance, forms: Iterable[Callable[[], str]]) -> None:
     """Return if none of the forms of what is to be measured is refused to the role; most have to look at none.
 
     Raises:
@@ -222,7 +222,7 @@ def see_that_none_is_refused(balance: Balance, forms: Iterable[Callable[[], str]
         )
 
 
-def see_that_it_may_measure(balance: Balance, number: int) -> None:
+def require_measurements_left(balance: Balance, number: int) -> None:
     """Return if the role may ask for so many measurements now, whatever they cost.
 
     Raises:
@@ -255,7 +255,7 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[P
     role, role_cost = balance.account.role, compose(costs)
     if role_cost.rho and not balance.account.counts_rho:  # plans are made for the budgets: it does not come to this
         raise InternalError
-    see_that_it_may_measure(balance, len(costs))
+    require_measurements_left(balance, len(costs))
     short = _shortfall(balance.role_filter, costs)
     if short:
         wait = f"or wait until {balance.renews} (UTC)" if balance.renews else "the budget does not renew"
@@ -297,7 +297,7 @@ def _hint(balance: Balance, wanted: Sequence[Privacy]) -> str:
     window = balance.account.dataset.window
     if window is None:
         return _SHARED
-    when, cost = balance.room_from(counted(wanted, balance.dataset_filter.accounting)), compose(wanted)
+    when, cost = balance.room_from(total_charged(wanted, balance.dataset_filter.accounting)), compose(wanted)
     amount = f"ε = {show_down(cost.epsilon)}" + (f", δ = {show_down(cost.delta)}" if cost.delta else "")
     # By the day and no nearer: the minute would be that at which another role has asked.
     said, copied = (_OF_COPY, "by a copy that is made ") if balance.reads_copy else (_SLIDES, "")
@@ -319,7 +319,7 @@ def _at_most(role: Role, costs: Sequence[Privacy]) -> Sequence[Privacy]:
 
 def _shortfall(budget: PrivacyFilter, costs: Sequence[Privacy]) -> str | None:
     """Name the parameter that does not suffice; None if both do."""
-    room, asked, cost = budget.room, counted(costs, budget.accounting), compose(costs)
+    room, asked, cost = budget.room, total_charged(costs, budget.accounting), compose(costs)
     if asked.epsilon > room.epsilon:
         return f"ε = {show_down(budget.left.epsilon)} left, the statement asks for ε = {show_down(cost.epsilon)}"
     if asked.delta > room.delta:
@@ -335,7 +335,7 @@ MARKS = (95, 80)
 _SHARED_NEARS_END = "all roles share it"
 
 
-def nearing(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> tuple[str, ...]:
+def budget_notice(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[Privacy]) -> tuple[str, ...]:
     """Return the notice for a user who has just paid so much on top of a balance, and log it; None if no mark is passed.
 
     Only owners are told what all roles together have spent, as everywhere.
@@ -351,7 +351,7 @@ def nearing(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[
 
 def _passed(name: str, budget: PrivacyFilter, costs: Sequence[Privacy], renews: str) -> Iterator[str]:
     """Yield the mark that a charge passes, the highest one, with the rest."""
-    price, limit, before = counted(costs, budget.accounting), budget.limit, budget.charged
+    price, limit, before = total_charged(costs, budget.accounting), budget.limit, budget.charged
     after = replace(budget, charged=compose((before, price)))
     for letter, whole, old, new, cost, which in (
         ("ε", limit.epsilon, before.epsilon, after.charged.epsilon, price.epsilon, "epsilon"),

@@ -29,15 +29,16 @@ from dpsql.question import Cancellation
 #
 # - A failure is stored. It is told again for nothing, and to another role for the price of the release.
 # - The engine fails, or is too late, ten times a day (`limits.failures`), which closes the role's account.
-# - A bug of ours (`Failing.BROKEN`) refuses measurements of the same form to the role, and to no other: with other constants
-#   it would be another bit. The second one closes the account: of another form, or under way when the first one failed.
+# - A bug of ours (`FailureKind.BROKEN`) refuses measurements of the same form to the role, and to no other: with other
+#   constants it would be another bit. The second one closes the account: of another form, or under way when the first
+#   one failed.
 #
 # Only the owner opens what is refused or closed. Until then a role learns of N measurements which two broke, 2·log₂ N bits at
 # most; and of those of a day which ten the engine failed at, 10·log₂ N. Each of them has paid the least ε. What was under way
 # at the last of these, four statements a user, may add one each.
 
 
-class Failing(StrEnum):
+class FailureKind(StrEnum):
     """How a measurement failed."""
 
     ENGINE = "engine"
@@ -50,9 +51,9 @@ class Failing(StrEnum):
     def error(self) -> DpsqlError:
         """Return what clients hear, every time: of the kind, and of nothing else."""
         match self:
-            case Failing.ENGINE | Failing.BROKEN:
+            case FailureKind.ENGINE | FailureKind.BROKEN:
                 return EngineFailed()
-            case Failing.LATE:
+            case FailureKind.LATE:
                 return QueryCanceled()
             case _:
                 assert_never(self)
@@ -62,7 +63,7 @@ class Failing(StrEnum):
 class Failure:
     """A failure as the owner of the data is told it."""
 
-    how: Failing
+    how: FailureKind
     cause: str
     """Where it happened, without any value."""
 
@@ -75,7 +76,7 @@ class Event:
     user: str
     role: str
     what: str
-    """A `Failing`, "closed" or "opened"."""
+    """A `FailureKind`, "closed" or "opened"."""
     cause: str
     statement: str
     """The statement that failed; empty where there is none."""
@@ -117,7 +118,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LastMeasurement:
     """The last measurement of a question that a store's accounts have."""
 
     number: int = 0
@@ -137,21 +138,21 @@ class StandingClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedClaim:
     """A claim that is asked for."""
 
     key: str
     name: str
     """As no other is called."""
     lineage: str
-    stands: Standing
+    stands: LastMeasurement
     """Where the accounts of the store stand that asks."""
     periods: tuple[date, ...]
     until: datetime
     """From when on nothing of the term is measured any more."""
 
 
-class Denied(StrEnum):
+class ClaimDenial(StrEnum):
     """Why a claim is not given, for the operator's log and for who asks."""
 
     STORE = "the accounts here are not those of the last measurement"
@@ -189,7 +190,7 @@ class StandingLedger(Protocol):
     ) -> Mapping[str, Sequence[StandingClaim]]:
         """Return the claims of those questions that the role has paid for, in their order."""
 
-    def claim(self, account: Account, wanted: Wanted) -> Standing | Denied:
+    def claim(self, account: Account, wanted: WantedClaim) -> LastMeasurement | ClaimDenial:
         """Return the claim on the next measurement, durable; or why there is none.
 
         It counts towards the measurements of the day.
@@ -198,11 +199,11 @@ class StandingLedger(Protocol):
             AccountClosed, BudgetExhausted: the role may measure nothing now.
         """
 
-    def keep_claim(self, account: Account, key: str, claim: Standing, lineage: str, release: bytes) -> bool:
+    def keep_claim(self, account: Account, key: str, claim: LastMeasurement, lineage: str, release: bytes) -> bool:
         """Store the release of a claim, durable; return whether it is: not where another lineage has begun meanwhile."""
 
     def end_claim(
-        self, account: Account, key: str, claim: Standing, text: str, failure: Failure | None, *, written: bool
+        self, account: Account, key: str, claim: LastMeasurement, text: str, failure: Failure | None, *, written: bool
     ) -> None:
         """End a claim without a release; a failure locks the question until the account is opened, and is counted."""
 
@@ -236,7 +237,7 @@ def without_engine(missing: AbstractSet[str]) -> None:
     _ = missing
 
 
-class Way(Enum):
+class OpeningWay(Enum):
     """The opener's statements about a ledger."""
 
     AS_IT_IS = "as it is"
@@ -316,7 +317,7 @@ class PaidStatement:
     charge: Charge
     stored: Mapping[str, bytes]
     """Releases by key; the keys that are missing here are the charge's."""
-    failed: Failing | None
+    failed: FailureKind | None
     """How a measurement of it has failed before, which is then all that there is to say."""
     keep: Callable[[str, bytes, Beside | None], bytes]
     mark: Callable[[str, Failure], None]
@@ -352,7 +353,7 @@ class Ledger(StandingLedger, Protocol):
 
     def stored_releases(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None = None
-    ) -> Mapping[str, bytes] | Failing | None:
+    ) -> Mapping[str, bytes] | FailureKind | None:
         """Return the releases of `items` by key, if the role has paid for each and all are stored.
 
         If one that it has paid for has failed, return how; None where something has to be paid for. It does not wait for

@@ -119,6 +119,6 @@ def covers(budget: Privacy, loss: Privacy) -> bool:
     return not loss.rho and loss.epsilon <= budget.epsilon and loss.delta <= budget.delta
 
 
-def left_of(budget: Privacy, spent: Privacy) -> Privacy:
+def remaining(budget: Privacy, spent: Privacy) -> Privacy:
     """Return what may still be spent; never less than nothing, though a budget may have been lowered."""
     return Privacy(max(budget.epsilon - spent.epsilon, Fraction(0)), max(budget.delta - spent.delta, Fraction(0)))

@@ -19,7 +19,7 @@ from datetime import date, datetime, timedelta
 from itertools import accumulate
 from typing import Self
 
-from dpsql.accounting.privacy_loss import compose, covers, left_of
+from dpsql.accounting.privacy_loss import compose, covers, remaining
 from dpsql.errors import InternalError
 from dpsql.policy.model import Privacy
 
@@ -113,4 +113,4 @@ class SlidingTotal:
 
     def _within(self, first: int, window: int) -> Privacy:
         """Return what has one of the days from the `first` on: all that has begun by the last but what had ended before."""
-        return left_of(self._begun.through(first + window), self._ended.through(first - 1))
+        return remaining(self._begun.through(first + window), self._ended.through(first - 1))

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dpsql.agents import tools
 from dpsql.agents.session import AgentRefused, Conversation, Conversations, Login, Sessions
 from dpsql.errors import ConfigError
-from dpsql.system_limits import most
+from dpsql.system_limits import raise_limits
 from dpsql.wire.server.visits import REQUEST_TIMEOUT, Visits
 
 # Over HTTP each request brings its own log-in: a name and a password of dpsql's, by HTTP's Basic scheme.
@@ -341,7 +341,7 @@ def serve_http(address: str, host: str, port: int) -> None:
 
 
 async def _serve(app: ASGIApp, host: str, port: int) -> None:
-    visits = Visits(most=min(most() // 4, _MOST), request_timeout=REQUEST_TIMEOUT)
+    visits = Visits(most=min(raise_limits() // 4, _MOST), request_timeout=REQUEST_TIMEOUT)
     visits.prepare(app, stopped_by_signals=True)
     try:
         visits.open(host, port)

@@ -138,7 +138,7 @@ class AgentSession:
         try:
             return await cursor.execute(statement.encode(), values, prepare=True)  # what is prepared is one statement
         except psycopg.Error as failed:
-            raise AgentRefused(told(failed)) from None
+            raise AgentRefused(error_text(failed)) from None
         except RowTooLong as failed:
             raise AgentRefused(str(failed)) from None
         except UnicodeError:
@@ -161,11 +161,11 @@ class AgentSession:
                     kept.append(row)
         except psycopg.DataError as unfit:
             if unfit.sqlstate is not None:
-                raise AgentRefused(told(unfit)) from None
+                raise AgentRefused(error_text(unfit)) from None
             raise AgentRefused(f"a value of the answer can't be shown: {unfit}. {_AS_TEXT}") from None
         except psycopg.Error as failed:
             kind = RefusedForm if (failed.sqlstate or "")[:2] in NOT_THAT_WAY else AgentRefused
-            raise kind(told(failed)) from None
+            raise kind(error_text(failed)) from None
         except RowTooLong as failed:
             raise AgentRefused(str(failed)) from None
         if not kept and not more:  # a stream without rows does not tell its columns
@@ -182,7 +182,7 @@ class AgentSession:
                 self._before.setdefault(name, before or "")
 
 
-def told(failed: psycopg.Error) -> str:
+def error_text(failed: psycopg.Error) -> str:
     """Return an error as one text: the mistake, by which rule, and what to write instead."""
     said = failed.diag
     if said.message_primary is None:

@@ -184,7 +184,7 @@ async def tell_answer(
         await session.set(wishes.settings())
         is_query = _first_word(text) in _QUERIES
         plan = await _explained(session, text) if is_query else {}
-        await _see_that_it_is_paid(session, plan, wishes.epsilon)
+        await _require_affordable(session, plan, wishes.epsilon)
         ((before,),) = await session.rows(_NEWEST)
         session.notices.clear()
         most = min(max(rows, 1), _MOST_ROWS)
@@ -313,7 +313,7 @@ def _digits(number: float | None) -> float | int | None:
     return None if number is None else _written(Decimal(f"{number:.3g}"))  # type: ignore[return-value]
 
 
-async def _see_that_it_is_paid(session: AgentSession, plan: _Found, epsilon: Number) -> None:
+async def _require_affordable(session: AgentSession, plan: _Found, epsilon: Number) -> None:
     """See that a plan costs no more than a call pays, as only the profile does: its price is the policy's.
 
     Raises:

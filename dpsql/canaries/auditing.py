@@ -21,8 +21,8 @@ from dpsql.canaries.served_people import Side, served_people
 from dpsql.policy.config import Config
 from dpsql.policy.model import Policy, Role, Table
 from dpsql.private_files import Scratch
-from dpsql.rewrite.analysis.declared import PublicRows
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.analysis.declared_facts import PublicRows
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.trial.records import REMOVED, MadeUpRecords, made_up_records
 
 # The statements that an audit asks of a table: of each kind that a policy has columns for.
@@ -45,18 +45,18 @@ def _about(table: Table, kind: str, policy: Policy) -> Iterator[str]:
     yield f"SELECT count(*) FROM {name}"  # noqa: S608
     units = table.units[kind].columns
     if table.units[kind].through is None:
-        yield f"SELECT count(DISTINCT {quoted(units[0])}) FROM {name}"  # noqa: S608
+        yield f"SELECT count(DISTINCT {quote_name(units[0])}) FROM {name}"  # noqa: S608
     others = [column for column in table.columns.values() if column.name not in units and column.references is None]
     numbers = [column for column in others if column.type.is_number and column.bounds is not None]
     for column in numbers[:_NUMBERS]:
-        x = quoted(column.name)
+        x = quote_name(column.name)
         yield f"SELECT sum({x}), count({x}) FROM {name}"  # noqa: S608
         yield f"SELECT avg({x}), variance({x}) FROM {name}"  # noqa: S608
         yield f"SELECT median({x}) FROM {name}"  # noqa: S608
     groups = (column for column in others if column.values is not None and len(column.values) <= _FEW_VALUES)
     for column in groups:
-        summed = f", sum({quoted(numbers[0].name)})" if numbers else ""
-        key = quoted(column.name)
+        summed = f", sum({quote_name(numbers[0].name)})" if numbers else ""
+        key = quote_name(column.name)
         yield f"SELECT {key}, count(*){summed} FROM {name} GROUP BY 1 ORDER BY 1"  # noqa: S608
         break
 
@@ -191,7 +191,7 @@ class AuditedQuestion:
         return self.guesses.breaks(self.paid) < _FALSE_ALARM
 
 
-def audited(
+def audit_questions(
     config: Config, role: Role, public: PublicRows, minutes: float, tell: Callable[[str], None]
 ) -> Iterator[AuditedQuestion]:
     """Yield what is proved of each question, for several synthetic people, within some minutes.

@@ -44,12 +44,12 @@ from dpsql.policy.model import (
     TableName,
     TrialMode,
 )
-from dpsql.rewrite.analysis.declared import PublicRows
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.analysis.declared_facts import PublicRows
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.server import Server
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.trial.cells import MadeUpCell
-from dpsql.trial.ground import public_texts
+from dpsql.trial.engine import public_texts
 from dpsql.trial.records import MadeUpRecords
 from dpsql.wire.protocol.scram import Verifier
 
@@ -126,12 +126,14 @@ def _write(people: MadeUpPeople, file: Path, *, parquet: bool) -> Mapping[str, s
     written: dict[str, str] = {}
     with duckdb.connect(file) as connection:
         for schema in people.policy.schemas:
-            connection.execute(f"CREATE SCHEMA {quoted(schema)}")
+            connection.execute(f"CREATE SCHEMA {quote_name(schema)}")
         for name, columns, cells in people.tables():
             where = TableName.of(name)
-            table = f"{quoted('main' if where.schema == PUBLIC else where.schema)}.{quoted(where.name)}"
-            lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quoted(column.name)}" for column in columns)
-            casts = ", ".join(f"TRY_CAST({quoted(c.name)} AS {_duckdb_type(c)}) AS {quoted(c.name)}" for c in columns)
+            table = f"{quote_name('main' if where.schema == PUBLIC else where.schema)}.{quote_name(where.name)}"
+            lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quote_name(column.name)}" for column in columns)
+            casts = ", ".join(
+                f"TRY_CAST({quote_name(c.name)} AS {_duckdb_type(c)}) AS {quote_name(c.name)}" for c in columns
+            )
             connection.execute(
                 f"CREATE TABLE {table} AS SELECT {casts} FROM (SELECT {lists})",  # noqa: S608
                 [list(column) for column in cells],
@@ -158,12 +160,12 @@ def _in_postgres(people: MadeUpPeople, directory: Path) -> Iterator[PostgresServ
             owner.execute(f"CREATE ROLE {_READER} LOGIN PASSWORD '{server.address.secret}'")
         with psycopg.connect(server.dsn(_DATABASE), autocommit=True) as owner:
             for schema in people.policy.schemas:
-                owner.execute(f"CREATE SCHEMA {quoted(schema)}".encode())
+                owner.execute(f"CREATE SCHEMA {quote_name(schema)}".encode())
             for name, columns, cells in people.tables():
                 _table(owner, name, columns, cells)
             for schema in (PUBLIC, *people.policy.schemas):
-                owner.execute(f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {_READER}".encode())
-                owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {quoted(schema)} TO {_READER}".encode())
+                owner.execute(f"GRANT USAGE ON SCHEMA {quote_name(schema)} TO {_READER}".encode())
+                owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {quote_name(schema)} TO {_READER}".encode())
         yield PostgresServer(server.dsn(_DATABASE, _READER))
     finally:
         server.stop()
@@ -172,11 +174,11 @@ def _in_postgres(people: MadeUpPeople, directory: Path) -> Iterator[PostgresServ
 def _table(
     owner: psycopg.Connection, name: str, columns: Sequence[Column], cells: Sequence[Sequence[MadeUpCell]]
 ) -> None:
-    lists, names = ", ".join(["%s::text[]"] * len(columns)), ", ".join(quoted(column.name) for column in columns)
+    lists, names = ", ".join(["%s::text[]"] * len(columns)), ", ".join(quote_name(column.name) for column in columns)
     types = ["bigint" if c.in_numbers else "text" if c.type in _TEXTS else c.type.value for c in columns]
     casts = ", ".join(
-        f"CASE WHEN pg_catalog.pg_input_is_valid({quoted(c.name)}, '{type_}') THEN {quoted(c.name)}::{type_} END"
-        f" AS {quoted(c.name)}"
+        f"CASE WHEN pg_catalog.pg_input_is_valid({quote_name(c.name)}, '{type_}') THEN {quote_name(c.name)}::{type_} END"
+        f" AS {quote_name(c.name)}"
         for c, type_ in zip(columns, types, strict=True)
     )
     owner.execute(

@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import log_to_standard_error
 from dpsql.libpq import forget_sent_settings
-from dpsql.system_limits import imported
+from dpsql.system_limits import import_without_collecting
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class _Commands(Mapping[str, Any]):
 @with_exit_code
 def _imported(module: str, function: str) -> Any:
     """Return a command's function: where dpsql can't work with what is installed, its import says so."""
-    return getattr(imported(f"dpsql.cli.commands.{module}"), function)
+    return getattr(import_without_collecting(f"dpsql.cli.commands.{module}"), function)
 
 
 def _worded(command: Any) -> Any:

@@ -15,7 +15,7 @@ from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 
 _RATE_LIMITED = RateLimitedLog(logging.getLogger("dpsql.engine"))
 
@@ -25,7 +25,7 @@ class NoEngine(ConfigError, sqlstate="F0000"):
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
+class SnapshotVersion:
     """The copy of the records that answers; measurements on another one do not belong to it."""
 
     name: str
@@ -55,7 +55,7 @@ class Edition:
             self.finished.date(),
         )
 
-    def see_that_it_serves(self) -> None:
+    def require_serving(self) -> None:
         """See that it is not too old, by the clock, for anything to be measured on it.
 
         Raises:
@@ -96,7 +96,7 @@ class Engine(Protocol):
         """Return the SQL that it speaks."""
 
     @property
-    def edition(self) -> Edition | None:
+    def edition(self) -> SnapshotVersion | None:
         """Return which copy of the records it reads, the same one for as long as it lives; None: the records themselves."""
 
     def named(self, table: str) -> str:

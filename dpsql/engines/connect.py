@@ -62,7 +62,7 @@ def is_admitted(product: tuple[str, str]) -> bool:
     return any((engine, own) == (admission.engine, admission.version) for admission in ADMITTED)
 
 
-def see_that_it_is_admitted(product: tuple[str, str], *, unverified: bool) -> None:
+def require_admitted(product: tuple[str, str], *, unverified: bool) -> None:
     """See that an engine, by its name and its version, is admitted; `unverified` lets any pass, which the log says.
 
     Raises:
@@ -94,8 +94,8 @@ def connect_database(config: Config) -> DatabaseSource:
         ConfigError: it can't be reached or asked, its account may write, or nobody has tried such a database.
     """
     assert isinstance(config.engine, CopiedDatabase)
-    see_that_it_is_admitted(DuckDb.product, unverified=config.unverified)
-    _see_that_they_are_declared(config.engine.tables, config.policy)
+    require_admitted(DuckDb.product, unverified=config.unverified)
+    _require_declared(config.engine.tables, config.policy)
     return DatabaseSource(config.engine, config.policy, unverified=config.unverified)
 
 
@@ -106,10 +106,10 @@ def connect_engine(config: Config) -> DuckDb | PostgresEngine | SparkEngine:
         ConfigError: it can't be opened or reached, can be written to, or is of a version that is not admitted.
     """
     if config.snapshot is not None:  # which DuckDB holds
-        see_that_it_is_admitted(DuckDb.product, unverified=config.unverified)
+        require_admitted(DuckDb.product, unverified=config.unverified)
     engine = _connected(config)
     try:
-        see_that_it_is_admitted(engine.product, unverified=config.unverified)
+        require_admitted(engine.product, unverified=config.unverified)
     except BaseException:
         engine.close()
         raise
@@ -123,10 +123,10 @@ def _connected(config: Config) -> DuckDb | PostgresEngine | SparkEngine:
         case DuckDbTables(resources=resources) as source:
             return DuckDb(table_files(source, config.policy), resources)
         case PostgresServer(dsn, places):
-            _see_that_they_are_declared(places, config.policy)
+            _require_declared(places, config.policy)
             return PostgresEngine(dsn, {name: table.columns for name, table in config.policy.tables.items()}, places)
         case SparkServer(remote, places):
-            _see_that_they_are_declared(places, config.policy)
+            _require_declared(places, config.policy)
             return SparkEngine(remote, {**{name: name for name in config.policy.tables}, **places})
         case CopiedDatabase():
             raise InternalError  # nothing is asked of it but its rows
@@ -140,14 +140,14 @@ def table_files(source: DuckDbTables, policy: Policy) -> dict[str, TableFile]:
     Raises:
         ConfigError: one stands for a table that no schema file declares.
     """
-    _see_that_they_are_declared(source.tables, policy)
+    _require_declared(source.tables, policy)
     return {
         name: TableFile(path, {column.name: column.type for column in policy.tables[name].columns.values()}, source.csv)
         for name, path in source.tables.items()
     }
 
 
-def _see_that_they_are_declared(places: Mapping[str, object], policy: Policy) -> None:
+def _require_declared(places: Mapping[str, object], policy: Policy) -> None:
     unknown = sorted(set(places) - set(policy.tables))
     if unknown:
         raise ConfigError(f"engine.tables: {', '.join(unknown)}: no schema file declares such a table")

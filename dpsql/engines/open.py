@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import Engine
-from dpsql.engines.connect import connect_engine, see_that_it_is_admitted
+from dpsql.engines.connect import connect_engine, require_admitted
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.snapshot.open import open_snapshot
-from dpsql.engines.tables import check_tables, misfits_of
+from dpsql.engines.tables import misfits_of, require_tables
 from dpsql.policy.config import Config
 
 _LOG = logging.getLogger("dpsql.engine")
@@ -27,8 +27,8 @@ def open_engine(config: Config, *, ahead: bool = True, clock: Clock = system_clo
     engine = connect_engine(config) if config.snapshot is None else open_snapshot(config, clock)
     try:
         if config.snapshot is not None:
-            see_that_it_is_admitted(DuckDb.product, unverified=config.unverified)
-        check_tables(config.policy, engine)
+            require_admitted(DuckDb.product, unverified=config.unverified)
+        require_tables(config.policy, engine)
         if isinstance(engine, DuckDb) and config.snapshot is None:
             engine.keep_heavy_rows(config.policy, read=ahead)
     except BaseException:

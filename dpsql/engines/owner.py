@@ -10,7 +10,7 @@ from dpsql.engines.tables import unique_as_declared
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import whole_number
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.owners import owners
 from dpsql.rewrite.emit.emitter import Emitter, identity
 from dpsql.rewrite.emit.source import from_where
@@ -81,7 +81,7 @@ class TableReport:
     units: tuple[UnitReport, ...]
 
 
-def report(policy: Policy, engine: OwnerEngine, declared: Declared) -> Iterator[TableReport]:
+def report(policy: Policy, engine: OwnerEngine, declared: DeclaredFacts) -> Iterator[TableReport]:
     """Look at every protected table."""
     emitter = Emitter(engine.dialect, declared, engine.named)
     for table in policy.tables.values():
@@ -135,7 +135,7 @@ def _units(table: Table, kind: str, rows: int, engine: OwnerEngine, policy: Poli
         policy.tables,
         lambda name: unique_as_declared(policy.tables[name], engine.unique_keys(name), engine.columns),
     )
-    emitter = Emitter(engine.dialect, Declared({}), engine.named)
+    emitter = Emitter(engine.dialect, DeclaredFacts({}), engine.named)
     rows_of_units = from_where(owned.relation, TRUE, (), owned.unit, emitter)
     counted = f"SELECT count(*) AS n {rows_of_units} GROUP BY {identity(owned.unit, engine.dialect)}"
     counts = engine.for_owner(f"SELECT n, CAST(count(*) AS BIGINT) FROM ({counted}) AS u GROUP BY n", timeout=_TIMEOUT)  # noqa: S608

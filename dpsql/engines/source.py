@@ -46,7 +46,7 @@ def source(engine: EngineConfig) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Wordings(Container[str]):
-    """The other words for where the same records of the same tables are: `alike`, and as tables were called before.
+    """The other words for where the same records of the same tables are: `other_wordings`, and as tables were called before.
 
     Before tables had schemas, `clinical.labs` was labs, or clinical_labs beside another labs, and its place stood in
     engine.tables. No place but one of a table that is declared now is taken for the same, and none that was given is
@@ -60,7 +60,7 @@ class Wordings(Container[str]):
         """Return whether a line says where these records are."""
         if not isinstance(text, str):
             return False
-        return text in alike(self.engine, self.tables) or any(
+        return text in other_wordings(self.engine, self.tables) or any(
             text.startswith(head) and _is_of_places(text.removeprefix(head), self._places()) for head in self._heads()
         )
 
@@ -73,7 +73,7 @@ class Wordings(Container[str]):
                 return frozenset({"duckdb"})
             case PostgresServer(dsn):
                 bare = replace(self.engine, tables={})
-                return frozenset({source(bare), *alike(bare, ()), *self._searched(bare, dsn)})
+                return frozenset({source(bare), *other_wordings(bare, ()), *self._searched(bare, dsn)})
             case SparkServer() | CopiedDatabase():
                 return frozenset({source(replace(self.engine, tables={}))})
             case _:
@@ -85,7 +85,7 @@ class Wordings(Container[str]):
         if len(schemas) == 1 and PUBLIC not in schemas and not _given(dsn).get("options"):
             for spelling in _SPELLINGS:
                 searched = replace(server, dsn=make_conninfo(dsn, options=spelling.format(*schemas)))
-                yield from (source(searched), *alike(searched, ()))
+                yield from (source(searched), *other_wordings(searched, ()))
 
     def _places(self) -> list["_Place"]:
         """Return where tables are, with the names that they may have had."""
@@ -129,7 +129,7 @@ def _is_of_places(text: str, places: Sequence[_Place]) -> bool:
     return not any(place.given for place in left)
 
 
-def alike(engine: EngineConfig, tables: Collection[str]) -> frozenset[str]:
+def other_wordings(engine: EngineConfig, tables: Collection[str]) -> frozenset[str]:
     """Return in what other words the same records of these tables would be where they are: a PostgreSQL server's.
 
     `localhost` is 127.0.0.1, the port is 5432 unless given, and tables of one schema are found by a search path or by

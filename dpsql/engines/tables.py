@@ -16,7 +16,7 @@ from dpsql.errors import ConfigError, EngineAway, EngineNotReady
 from dpsql.policy.model import Column, Policy, SqlType, Table, UniqueKey, Value, is_unique
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.emitter import micros_of_interval, micros_of_time, quoted, representable
+from dpsql.rewrite.emit.emitter import micros_of_interval, micros_of_time, quote_name, representable
 from dpsql.rewrite.ir.literal import simplest
 
 # The types of an engine that may stand behind a declared one, and public values as engines return them, made exact.
@@ -112,7 +112,7 @@ def public_column(name: str, engine_type: str, dialect: Dialect) -> str:
     Dates and timestamps become numbers in the engine, because Python has no infinite ones, and none outside the years
     1 to 9999; those are NULL, here as in measurements (`Emitter.as_number`).
     """
-    text = quoted(name)
+    text = quote_name(name)
     kind = engine_type.lower()
     if kind.startswith("timestamp"):
         return dialect.micros(f"CAST({text} AS TIMESTAMP)")
@@ -164,7 +164,7 @@ class DescribedTables(Protocol):
         """Return the keys that are unique."""
 
 
-def check_tables(policy: Policy, engine: Engine) -> None:
+def require_tables(policy: Policy, engine: Engine) -> None:
     """See that the engine has every declared table and column, with a type that can be read as the declared one.
 
     Raises:
@@ -174,7 +174,7 @@ def check_tables(policy: Policy, engine: Engine) -> None:
     if mistakes:
         raise ConfigError("\n".join(mistakes.values()), hint="Correct the schema files, or the tables.")
     for table in policy.tables.values():
-        _see_that_it_is_readable(table, engine)
+        _require_readable(table, engine)
 
 
 def misfits_of(policy: Policy, engine: DescribedTables) -> dict[str, str]:
@@ -183,9 +183,9 @@ def misfits_of(policy: Policy, engine: DescribedTables) -> dict[str, str]:
     return {name: text for name, text in lines.items() if text}
 
 
-def _see_that_it_is_readable(table: Table, engine: Engine) -> None:
+def _require_readable(table: Table, engine: Engine) -> None:
     """Have a question about all declared columns made ready, and not run."""
-    columns = ", ".join(quoted(name) for name in table.columns)
+    columns = ", ".join(quote_name(name) for name in table.columns)
     probe = f"SELECT {columns} FROM {engine.named(table.name)} WHERE 1 = 0"  # noqa: S608
     try:
         with engine.ready([probe], timeout=_PROBE_PATIENCE, cancellation=Cancellation()):

@@ -10,8 +10,8 @@ from dpsql.engines.snapshot.accounts import AccountStore
 from dpsql.policy.model import Period, Policy
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Settings
-from dpsql.rewrite.analysis.declared import Declared, PublicRows
-from dpsql.rewrite.bind.reading import PlanningShadow
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
+from dpsql.rewrite.bind.bound_reader import PlanningShadow
 from dpsql.trail.record import ChainedLine
 from dpsql.trial.trial import StatementTrial
 
@@ -25,7 +25,7 @@ class GatewayDependencies:
     ledger: Ledger
     evaluator: Callable[[Settings, str], PlanningShadow]
     """For the settings of a session, and its user."""
-    declared: Declared
+    declared: DeclaredFacts
     rows: PublicRows
     entropy: Entropy
     refresh: Period

@@ -48,12 +48,18 @@ from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
 from dpsql.rewrite.ir.relation import tables_below
 from dpsql.rewrite.syntax.read.parse import Wrap
-from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, AskedStatement, column_probe, known_text, untold
+from dpsql.rewrite.syntax.whole.analyze import (
+    AnalyzedStatement,
+    AskedStatement,
+    column_probe,
+    known_text,
+    row_refusal_notices,
+)
 from dpsql.rewrite.syntax.whole.scopes import Kind
-from dpsql.rewrite.syntax.whole.writing import is_of_rows
+from dpsql.rewrite.syntax.whole.writing_statements import is_of_rows
 from dpsql.rewrite.translate.rows.relations import require_columns, require_probed, require_table
 from dpsql.standing.questions import Ordinary
-from dpsql.trial.begun import BegunTrial
+from dpsql.trial.running_trial import RunningTrial
 from dpsql.trial.tried_forms import form_of
 
 # The lines of EXPLAIN about rows that a role does not see.
@@ -110,7 +116,7 @@ class Gateway(PlannedQuestions):
         if columns is not None and analyzed.statement is not None:
             role = self._deps.policy.roles[request.asker.role]
             require_probed(role, (query.tree for query in analyzed.statement.queries))
-            return Reply(columns, tuple(untold(analyzed)), released=False)
+            return Reply(columns, tuple(row_refusal_notices(analyzed)), released=False)
         priced = self.priced(analyzed, request)
         trial = self._trial(request)
         standing = self._standing.of(priced, request)
@@ -173,7 +179,7 @@ class Gateway(PlannedQuestions):
             self._known.keep_reply(request, priced, paid_releases, profile, reply)
         return reply
 
-    def _explained(self, priced: PricedPlan, prefix: str, request: Request, trial: BegunTrial | None) -> Reply:
+    def _explained(self, priced: PricedPlan, prefix: str, request: Request, trial: RunningTrial | None) -> Reply:
         """Return the reply that explains a plan, with its free parts."""
         epoch = self._measuring.epoch(request)
         stored = self._reading_off.stored(priced, request, epoch)
@@ -264,7 +270,7 @@ class Gateway(PlannedQuestions):
         read_off: ReadOff,
         request: Request,
         epoch: int,
-        trial: BegunTrial | None,
+        trial: RunningTrial | None,
     ) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
         self._run_through(trial, priced, request)
@@ -287,7 +293,7 @@ class Gateway(PlannedQuestions):
         return replace(reply, notices=(*reply.notices, *said))
 
     def _released(
-        self, priced: PricedPlan, request: Request, epoch: int, trial: BegunTrial | None
+        self, priced: PricedPlan, request: Request, epoch: int, trial: RunningTrial | None
     ) -> tuple[Releases, tuple[str, ...]]:
         """Return the releases of measurements that are paid and made now, and what is said of budgets that near their end.
 
@@ -314,13 +320,15 @@ class Gateway(PlannedQuestions):
                 paid.keep(part, release)
         return paid.releases, paid.statement.nearing
 
-    def _trial(self, request: Request) -> BegunTrial | None:
+    def _trial(self, request: Request) -> RunningTrial | None:
         """Return the trial of a statement on synthetic people, which begins; None where nothing is tried."""
         if self._deps.trial is None:
             return None
-        return BegunTrial(self._deps.trial, self._deps.policy.roles[request.asker.role].protects, request.cancellation)
+        return RunningTrial(
+            self._deps.trial, self._deps.policy.roles[request.asker.role].protects, request.cancellation
+        )
 
-    def _tried_first(self, trial: BegunTrial | None, priced: PricedPlan, request: Request) -> Work[None] | None:
+    def _tried_first(self, trial: RunningTrial | None, priced: PricedPlan, request: Request) -> Work[None] | None:
         """Return the work of a trial, None if there is nothing left to try."""
         return (
             partial(self._try, trial, priced, request)
@@ -328,7 +336,7 @@ class Gateway(PlannedQuestions):
             else None
         )
 
-    def _try(self, trial: BegunTrial, priced: PricedPlan, request: Request) -> None:
+    def _try(self, trial: RunningTrial, priced: PricedPlan, request: Request) -> None:
         """Try what of a statement has a new form.
 
         Raises:
@@ -338,7 +346,7 @@ class Gateway(PlannedQuestions):
             trial.see(priced.measurements)
         request.receipt.trial = trial.verdict
 
-    def _run_through(self, trial: BegunTrial | None, priced: PricedPlan, request: Request) -> str | None:
+    def _run_through(self, trial: RunningTrial | None, priced: PricedPlan, request: Request) -> str | None:
         """Run through a new plan on what its trial has made up, when that has passed; return the statement over it.
 
         None of a plan that was run through before, of one that reads no answer, and where synthetic people can't be answered.
@@ -371,7 +379,7 @@ class Gateway(PlannedQuestions):
         return Reply(splice(priced, draws, reading), (*notices(priced, draws, reading), *said))
 
     def _stood(
-        self, standing: StandingStatement, analyzed: AnalyzedStatement, request: Request, trial: BegunTrial | None
+        self, standing: StandingStatement, analyzed: AnalyzedStatement, request: Request, trial: RunningTrial | None
     ) -> Reply | Unpaid:
         """Return the reply of what was measured of a standing question, or the work that pays and measures the rest."""
         claims = self._standing.claims(standing, request)

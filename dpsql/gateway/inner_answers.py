@@ -24,10 +24,10 @@ from dpsql.question import Cancellation
 from dpsql.rewrite.analysis.possible import possible
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.constant_table import TableRows
-from dpsql.rewrite.ir.literal import ConstantEvaluator, Spelled
-from dpsql.rewrite.ir.relation import Relation, awaiting, with_answers
+from dpsql.rewrite.ir.literal import ConstantEvaluator, SpelledSql
+from dpsql.rewrite.ir.relation import Relation, awaited_tables, with_answers
 from dpsql.rewrite.translate.public.public_queries import answered_table
-from dpsql.shadow.splice import table
+from dpsql.shadow.splice import released_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Reading:
         Raises:
             DpsqlError: an inner answer can't be computed, or has rows where it may have one.
         """
-        return [table(scope.columns, scope.types, rows) for scope, rows in self.rows(priced, drawn)]
+        return [released_table(scope.columns, scope.types, rows) for scope, rows in self.rows(priced, drawn)]
 
     def rows(self, priced: PricedPlan, drawn: Drawn) -> Iterator[tuple[ScopePlan, list[list[CellText]]]]:
         """Yield each scope of a plan with its released rows.
@@ -81,7 +81,7 @@ class Reading:
         Raises:
             DpsqlError: likewise.
         """
-        wanted = {table.place for table in awaiting(part.measurement.relation)}
+        wanted = {table.place for table in awaited_tables(part.measurement.relation)}
         if not wanted and part.bound_by is None:
             return part
         measurement = part.measurement
@@ -115,7 +115,7 @@ class Reading:
 
     def _rows(self, inner: PricedPlan, drawn: Drawn) -> TableRows:
         text = inner.plan.text(replace(self, digits=Digits.ALL).tables(inner, drawn))
-        return answered_table(self.evaluator.rows(Spelled(text))).rows
+        return answered_table(self.evaluator.rows(SpelledSql(text))).rows
 
     def _possible(self, scope: ScopePlan, answers: Mapping[int, TableRows]) -> CanHaveRows | None:
         keys = [key.expr for key in scope.plan.groups.keys]

@@ -19,11 +19,11 @@ from functools import partial
 from pathlib import Path
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Beside, ChargeItem, Failing, Failure, Ledger, PaidStatement
+from dpsql.accounting.ledger import Beside, ChargeItem, Failure, FailureKind, Ledger, PaidStatement
 from dpsql.accounting.privacy_loss import compose, equal_share, show_down
 from dpsql.accounting.sliding import READ_WITHIN, ReadDays
 from dpsql.engines.apart import ready_apart
-from dpsql.engines.base import Edition, Engine, PreparedMeasurements
+from dpsql.engines.base import Engine, PreparedMeasurements, SnapshotVersion
 from dpsql.errors import (
     EngineFailed,
     EngineLost,
@@ -124,14 +124,14 @@ def failure_of(error: Exception, cancellation: Cancellation) -> Failure | None:
     """Return how a measurement failed; None if somebody has stopped it."""
     match error:
         case QueryCanceled():
-            return None if cancellation.requested else Failure(Failing.LATE, "the time limit was met")
+            return None if cancellation.requested else Failure(FailureKind.LATE, "the time limit was met")
         case EngineFailed():
-            return Failure(Failing.ENGINE, "the engine could not run the statement")
+            return Failure(FailureKind.ENGINE, "the engine could not run the statement")
         case _:
             _LOG.exception("a measurement failed after the engine was asked")
             frames = [f for f in traceback.extract_tb(error.__traceback__) if _OURS in Path(f.filename).parents]
             where = Path(frames[-1].filename).relative_to(_OURS)
-            return Failure(Failing.BROKEN, f"{type(error).__name__} in {where}, line {frames[-1].lineno}")
+            return Failure(FailureKind.BROKEN, f"{type(error).__name__} in {where}, line {frames[-1].lineno}")
 
 
 _MARGIN = 120.0
@@ -166,7 +166,7 @@ class ReadyPlan:
         """Make ready what nothing is stored for, by its keys, instead of what was made ready before."""
         self.held.close()
         if self.engine.edition is not None:
-            self.engine.edition.see_that_it_serves()
+            self.engine.edition.require_serving()
         ready = ready_apart(
             self.engine,
             [
@@ -295,7 +295,7 @@ class Measuring:
         if priced.aim is None:
             keys, items = self._items(priced, request, epoch)
             releases = self.ledger.stored_releases(payer, items, cancellation)
-            if isinstance(releases, Failing):
+            if isinstance(releases, FailureKind):
                 raise releases.error()
             parts: Mapping[str, PricedMeasurement] = {keys[part.identity]: part for part in priced.measurements}
         else:
@@ -421,7 +421,7 @@ class Measuring:
             return None
         return edition.read_of(self._in_parts(edition, part))
 
-    def _in_parts(self, edition: Edition, part: PricedMeasurement) -> Iterator[str]:
+    def _in_parts(self, edition: SnapshotVersion, part: PricedMeasurement) -> Iterator[str]:
         """Yield the tables kept in parts that a measurement reads: what its statement does not name it does not read."""
         return (name for name in edition.parts if self.engine.named(name) in part.sql)
 

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import cast
 
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.engines.tables import unique_as_declared
 from dpsql.errors import Unsupported
 from dpsql.gateway.catalogue.virtual_tables import ACCOUNTS, accounts_statement
@@ -23,15 +24,14 @@ from dpsql.gateway.plans.tracked_scopes import StatementPlan
 from dpsql.gateway.pricing import PaidReleases, PricedPlan, price
 from dpsql.gateway.request import Question, Reply, Request
 from dpsql.gateway.session_settings import asked_of_empty_groups
-from dpsql.interrupt import ended_when_overdue, undivided
+from dpsql.interrupt import ended_when_overdue, uninterruptible
 from dpsql.policy.model import Column, Policy, Role, Table, UniqueKey, bare_names
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.release.release import Profile
 from dpsql.question import Argument, Asker, Cancellation, Settings
-from dpsql.remembered import Remembered
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.bind.plain import counts_of
-from dpsql.rewrite.bind.reading import BoundReader, KnownForms, is_moving
+from dpsql.rewrite.bind.bound_reader import BoundReader, KnownForms, is_moving
+from dpsql.rewrite.bind.deparsed import counts_of
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.syntax.read.parse import Statement, mentions
@@ -129,16 +129,16 @@ class KnownPlans:
     """Plans by all that they depend on."""
 
     def __init__(self) -> None:
-        self.questions: Remembered[tuple[Question | None]] = Remembered(_MOST // 3, _by_length)
+        self.questions: ByteLimitedCache[tuple[Question | None]] = ByteLimitedCache(_MOST // 3, _by_length)
         """The question in a statement, by its text; None where it is the shadow's own business."""
-        self.statements: Remembered[tuple[AnalyzedStatement | None]] = Remembered(_MOST // 3, _by_length)
+        self.statements: ByteLimitedCache[tuple[AnalyzedStatement | None]] = ByteLimitedCache(_MOST // 3, _by_length)
         """The questions of statements, by all that decides how PostgreSQL binds them."""
         self.forms = KnownForms()
         """What the shadow said of texts, by their forms."""
-        self.plans: Remembered[KnownPlan] = Remembered(_MOST, _weighed)
-        self.replies: Remembered[Reply] = Remembered(_MOST_REPLIES, _written)
+        self.plans: ByteLimitedCache[KnownPlan] = ByteLimitedCache(_MOST, _weighed)
+        self.replies: ByteLimitedCache[Reply] = ByteLimitedCache(_MOST_REPLIES, _written)
         """Replies by their plans and prices, and by the releases that they show."""
-        self._through: Remembered[bool] = Remembered(_MOST_REPLIES, _by_length)
+        self._through: ByteLimitedCache[bool] = ByteLimitedCache(_MOST_REPLIES, _by_length)
         """The plans and prices that were run through."""
 
     def analyzed(self, request: Request) -> tuple[AnalyzedStatement | None] | None:
@@ -317,14 +317,14 @@ class PlannedQuestions:
         engine, declared = self._deps.engine, self._deps.policy.tables.get(table)
         if declared is None:  # rows that a statement makes, of which the engine knows nothing
             return frozenset()
-        with undivided():
+        with uninterruptible():
             return unique_as_declared(declared, engine.unique_keys(table), engine.columns)
 
     def _enforced_now(self, table: str) -> frozenset[str]:
         declared = self._deps.policy.tables.get(table)
         if declared is None:
             return frozenset()
-        with undivided():
+        with uninterruptible():
             return self._deps.engine.enforced(declared)
 
     def recall(self, text: str) -> tuple[Question | None] | None:

@@ -14,9 +14,9 @@ from dpsql.policy.model import NoiseLevel, Role
 from dpsql.privacy.accuracy.expected_error import first_look
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import MeasurementPlan, Searched
-from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, in_euclidean_norm, shares, waiting
+from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope, deferred_scope, in_euclidean_norm, shares
 from dpsql.privacy.release.release import Draw, Draws, Release, together
-from dpsql.privacy.release.target import further, is_aimed
+from dpsql.privacy.release.target import is_aimed, next_payment
 from dpsql.question import USUAL_INTERVALS, USUAL_STYLE, Settings
 from dpsql.rewrite.emit.emitter import Emitter
 
@@ -120,7 +120,7 @@ def _staged(
     answers = [(_read_by(inner_plan, role, settings), inner_plan.measurements) for inner_plan in inner]
     if not inner:
         return PricedPlan(plan, tuple(next(scopes) for _ in plan.scopes), aim)
-    return PricedPlan(plan, tuple(waiting(next(scopes), answers) for _ in plan.scopes), aim, inner)
+    return PricedPlan(plan, tuple(deferred_scope(next(scopes), answers) for _ in plan.scopes), aim, inner)
 
 
 def _read_by(inner: PricedPlan, role: Role, settings: Settings) -> str:
@@ -366,7 +366,7 @@ def _next(scope: PricedScope, place: int, draws: Draws | None, aim: AimedPrice |
         return part.cost.epsilon
     if aim is None or not is_declared(part) or not is_aimed(scope.plan, place):
         return None
-    return further(scope.plan, place, draws, aim.error, aim.steps)
+    return next_payment(scope.plan, place, draws, aim.error, aim.steps)
 
 
 def _better(scope: PricedScope, place: int, draws: Draws | None, aim: AimedPrice | None) -> Fraction | None:

@@ -59,7 +59,7 @@ class Readiness:
         fit = [table for table in tables if table not in unfit] or tables
         try:
             if engine.edition is not None:
-                engine.edition.see_that_it_serves()
+                engine.edition.require_serving()
             if not _takes(engine, fit):
                 # One that was altered a moment ago, and is not judged yet, stops no statement that reads another.
                 away = [table for table in fit if not _takes(engine, [table])]

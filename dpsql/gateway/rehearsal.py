@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from dpsql.gateway.plans.planning import trials_beside, trials_of_values
-from dpsql.lexer.reader import Reader, name, tokens
+from dpsql.lexer.reader import Reader, token_name, tokens
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, without_rows
-from dpsql.rewrite.syntax.whole.doomed import has_constants, may_fail, trials, trials_around
+from dpsql.rewrite.syntax.whole.constant_probes import constant_probes, has_constants, may_fail, probes_around
 from dpsql.rewrite.syntax.whole.scopes import Kind
 from dpsql.shadow.splice import shadow_literal
 
@@ -56,8 +56,8 @@ def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy) -> Rehearsal 
     )
     values = (trial for query in nested for trial in trials_of_values(query.tree, policy))
     beside = [every(piece.query.tree, exp.Expr) for piece in statement.beside]
-    constants = (trial for nodes in (*inside, *beside) for trial in trials(nodes))
-    around = trials_around(statement.around) if statement.wrap in (Wrap.WRITE, Wrap.PARTS) else ()
+    constants = (trial for nodes in (*inside, *beside) for trial in constant_probes(nodes))
+    around = probes_around(statement.around) if statement.wrap in (Wrap.WRITE, Wrap.PARTS) else ()
     tried = tuple(dict.fromkeys((*constants, *around, *values, *trials_beside(statement, policy))))
     if rehearsed is None and any(map(has_constants, inside)):
         rehearsed = Rehearsal(f"EXPLAIN {text}")
@@ -72,7 +72,10 @@ def copied_as(statement: Statement) -> str | None:
         return None
     words = list(tokens(statement.around[-1]))
     written = (value for word, value in itertools.pairwise(words) if word.word == "encoding")
-    return next((token.text if name(token) is None else shadow_literal(name(token) or "") for token in written), None)
+    return next(
+        (token.text if token_name(token) is None else shadow_literal(token_name(token) or "") for token in written),
+        None,
+    )
 
 
 def is_tried(asked: AnalyzedStatement) -> bool:

@@ -21,8 +21,8 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.release import Draws, Release
-from dpsql.rewrite.syntax.read.parse import Statement, Wrap, place
-from dpsql.shadow.splice import table
+from dpsql.rewrite.syntax.read.parse import Statement, Wrap, locate_query
+from dpsql.shadow.splice import released_table
 
 _MANY = (1_000, 1_000_000)
 """Rows of the first group; each that follows has one more, so that values differ."""
@@ -41,7 +41,7 @@ def stand_ins(priced: PricedPlan, statement: Statement | None, text: str, readin
         for scope, lines in reading.rows(priced, _made_up(priced, _MANY[0])):
             keys = len(scope.plan.groups.keys)
             unknown = [[*line[:keys], *(None for _ in line[keys:])] for line in lines]
-            nulls.append(table(scope.columns, scope.types, unknown))
+            nulls.append(released_table(scope.columns, scope.types, unknown))
         yield StandIn(_inside(statement, text, priced.plan.text(nulls)), of_nulls=True)
     except QueryCanceled:
         raise
@@ -51,7 +51,7 @@ def stand_ins(priced: PricedPlan, statement: Statement | None, text: str, readin
 
 def _inside(statement: Statement, text: str, made: str) -> str:
     """Return what was made of a statement: that which writes as a whole, and else the query, converted as for the client."""
-    _, start, end = place(text)
+    _, start, end = locate_query(text)
     query, encoding = made[start : len(made) - (len(text) - end)], _encoding(statement)
     if encoding is None:
         return query

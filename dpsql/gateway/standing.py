@@ -18,7 +18,7 @@ from dpsql.accounting.ledger import ChargeItem, PaidStatement, StandingClaim, St
 from dpsql.accounting.privacy_loss import compose, show_up
 from dpsql.accounting.sliding import ReadDays
 from dpsql.engines.apart import ready_apart
-from dpsql.engines.base import Edition, PreparedMeasurements
+from dpsql.engines.base import PreparedMeasurements, SnapshotVersion
 from dpsql.errors import AccountClosed, BudgetExhausted, EngineLost, EngineNotReady, InternalError, Unsupported
 from dpsql.gateway.catalogue.virtual_tables import ListedQuestion, StandingState
 from dpsql.gateway.dependencies import GatewayDependencies
@@ -34,8 +34,8 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.release import Draws, Release, release_of
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.standing.measuring import AskedQuestion, StandingMeasuring, lost_periods, measured_cells, to_measure
-from dpsql.standing.questions import Ordinary, StandingPart, recognized
+from dpsql.standing.measuring import AskedQuestion, StandingMeasuring, due_periods, lost_periods, measured_cells
+from dpsql.standing.questions import Ordinary, StandingPart, recognize_question
 from dpsql.trial.tried_forms import form_of
 
 _MARK = b"standing"
@@ -51,7 +51,7 @@ class StandingStatement:
     """As an ordinary question."""
     questions: Mapping[str, AskedQuestion]
     """By the measurements' identities."""
-    edition: Edition
+    edition: SnapshotVersion
 
     @property
     def keys(self) -> list[str]:
@@ -84,7 +84,7 @@ class StandingStatement:
     def left(self, claims: Claims) -> bool:
         """Return whether something of it has closed, and is not measured yet."""
         return any(
-            to_measure(asked, claims.get(asked.key, ()), self.edition.taken) for asked in self.questions.values()
+            due_periods(asked, claims.get(asked.key, ()), self.edition.taken) for asked in self.questions.values()
         )
 
     def narrowed(self, claims: Claims) -> tuple[PricedPlan, Drawn]:
@@ -171,7 +171,7 @@ def sharing(parts: Mapping[str, StandingPart]) -> dict[str, StandingPart]:
     }
 
 
-def _has_last_term(part: StandingPart, edition: Edition) -> bool:
+def _has_last_term(part: StandingPart, edition: SnapshotVersion) -> bool:
     """Return whether the term before a question's is in the table as a whole, and has closed: by what is declared."""
     begins = part.begins()
     last = max(part.grows.periods(part.last_term.first, part.last_term.end))
@@ -249,7 +249,7 @@ class StandingStatements:
         deps, now = self._deps, self.now()
         role = deps.policy.roles[request.asker.role]
         every = [(scope, part) for stage in priced.stages() for scope in stage.scopes for part in scope.parts]
-        found = [(part, recognized(scope.plan, part, role.protects, now)) for scope, part in every]
+        found = [(part, recognize_question(scope.plan, part, role.protects, now)) for scope, part in every]
         if all(asked is None for _, asked in found):
             return None
         why = next((asked for _, asked in found if isinstance(asked, Ordinary)), None) or self.not_here(priced, role)
@@ -427,7 +427,7 @@ class StandingStatements:
     def measure_questions(
         self,
         questions: Sequence[AskedQuestion],
-        edition: Edition,
+        edition: SnapshotVersion,
         request: Request,
         pay: Callable[[], Sequence[AskedQuestion]],
     ) -> None:
@@ -448,8 +448,8 @@ class StandingStatements:
         payer = account(deps.policy, request.asker)
         measuring.measure(payer, questions, request.question.text, pay, request.cancellation)
 
-    def _serves(self, edition: Edition) -> None:
-        edition.see_that_it_serves()
+    def _serves(self, edition: SnapshotVersion) -> None:
+        edition.require_serving()
         if not self._deps.engine.is_current():
             raise EngineNotReady
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import StandingClaim
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.errors import DpsqlError, InternalError, QueryCanceled
 from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.measuring import account, read_question
@@ -30,20 +30,20 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.release import Draws, Release
-from dpsql.privacy.reuse.derived import Derived
+from dpsql.privacy.reuse.derived_draws import DerivedDraws
 from dpsql.privacy.reuse.lens import Lens, needed_sums
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.standing.measuring import (
     AskedQuestion,
     WantedSums,
+    due_periods,
     lost_periods,
     measured_cells,
-    to_measure,
     told_sums,
     wanted_sums,
 )
-from dpsql.standing.questions import StandingPart, recognized
+from dpsql.standing.questions import StandingPart, recognize_question
 
 _MOST = 200
 """Questions of a role that are looked at, the oldest."""
@@ -86,7 +86,7 @@ class ReadPart:
         """Return what was measured of them, or at a time will have been, as one release."""
         periods = [_measured(asked, claims) for asked in self.sources]
         if closed is not None:
-            left = [to_measure(asked, claims.get(asked.key, ()), closed) for asked in self.sources]
+            left = [due_periods(asked, claims.get(asked.key, ()), closed) for asked in self.sources]
             periods = [sorted({*known, *more}) for known, more in zip(periods, left, strict=True)]
         sums = told_sums(self.wanted, [asked.part for asked in self.sources], periods)
         named = repr([(asked.key, days) for asked, days in zip(self.sources, periods, strict=True)])
@@ -122,7 +122,7 @@ class StandingReading:
     priced: PricedPlan
     parts: Mapping[str, ReadPart]
     """By the measurements' identities."""
-    edition: Edition
+    edition: SnapshotVersion
     lenses: Lenses
 
     @property
@@ -137,7 +137,7 @@ class StandingReading:
 
     def left(self, claims: Claims) -> bool:
         """Return whether something of them has closed, and is not measured yet."""
-        return any(to_measure(asked, claims.get(asked.key, ()), self.edition.taken) for asked in self.questions)
+        return any(due_periods(asked, claims.get(asked.key, ()), self.edition.taken) for asked in self.questions)
 
     def is_readable(self, claims: Claims) -> bool:
         """Return whether it is, once all is measured that has closed."""
@@ -175,7 +175,7 @@ class StandingReading:
             read = self.parts[part.identity]
             seen = replace(lens, lines=tuple(tuple(lines[group] for group in kept) for lines in lens.lines))
             draws = Draws.of((read.told(claims).measurement, read.release(claims)))
-            drawn[part.identity] = Derived.through(seen, draws)
+            drawn[part.identity] = DerivedDraws.through(seen, draws)
             measured = part.measurement
             assert isinstance(measured, Sums)
             parts.append(replace(part, measurement=replace(measured, groups=_some(measured.groups, kept))))
@@ -207,7 +207,7 @@ class StandingReadings:
     """Finds what statements may be read off."""
 
     def __init__(
-        self, deps: GatewayDependencies, standing: StandingStatements, planned: PlannedAgain, declared: Declared
+        self, deps: GatewayDependencies, standing: StandingStatements, planned: PlannedAgain, declared: DeclaredFacts
     ) -> None:
         """Plan questions again with `planned`."""
         self._deps, self._standing, self._planned = deps, standing, planned
@@ -283,7 +283,7 @@ class StandingReadings:
             return
         every = [(scope.plan, part) for scope in priced.scopes for part in scope.parts]
         now, kind = self._standing.now(), payer.role.protects
-        found = {part.identity: recognized(plan, part, kind, now) for plan, part in every}
+        found = {part.identity: recognize_question(plan, part, kind, now) for plan, part in every}
         parts = sharing({identity: part for identity, part in found.items() if isinstance(part, StandingPart)})
         for part in parts.values():
             yield _PlannedQuestion(read.statement, part, whole)
@@ -321,7 +321,7 @@ class StandingReadings:
         claims = self._deps.ledger.standing_claims(payer, [s.key for s in part.sources], request.cancellation)
         for asked in part.sources:
             own = claims.get(asked.key, ())
-            left, lost = to_measure(asked, own, taken), lost_periods(own)
+            left, lost = due_periods(asked, own, taken), lost_periods(own)
             over = self._standing.now() >= asked.part.grows.last_moment(asked.part.term)
             if (left and over) or lost & set(asked.part.periods):
                 return False

@@ -13,7 +13,7 @@ from dpsql.lexer import pieces
 # Promise: reading takes time that grows with the text's length and no faster.
 
 
-class Sort(Enum):
+class TokenKind(Enum):
     """The kinds of tokens; the values name the groups that find them."""
 
     NAME = "name"
@@ -33,15 +33,15 @@ class Sort(Enum):
     """A character that no statement has outside quotes."""
 
 
-_SORTS = {sort.value: sort for sort in Sort}
-TEXTS = frozenset({Sort.PLAIN, Sort.ESCAPED, Sort.UNICODE, Sort.DOLLARS})
+_SORTS = {sort.value: sort for sort in TokenKind}
+TEXTS = frozenset({TokenKind.PLAIN, TokenKind.ESCAPED, TokenKind.UNICODE, TokenKind.DOLLARS})
 """Literals of strings."""
 
 
 class Token(NamedTuple):
     """One token, and where it stands."""
 
-    sort: Sort
+    sort: TokenKind
     text: str
     start: int
     end: int
@@ -49,34 +49,34 @@ class Token(NamedTuple):
     @property
     def word(self) -> str:
         """Return a keyword or a name without quotes in small letters, or a sign; "" for anything else."""
-        if self.sort is Sort.NAME:
-            return folded(self.text)
+        if self.sort is TokenKind.NAME:
+            return fold_name(self.text)
         return self.text if self.sort in _SIGNS else ""
 
 
-_SIGNS = (Sort.PUNCTUATION, Sort.OPERATOR)
+_SIGNS = (TokenKind.PUNCTUATION, TokenKind.OPERATOR)
 _SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return `name` in small letters, as PostgreSQL makes them: those of ASCII only."""
     return name.lower() if name.isascii() else name.translate(_SMALL)
 
 
 def _one_of(plain: str, unicode: str) -> re.Pattern[str]:
     sorts = {
-        Sort.NAME: pieces.NAME,
-        Sort.PLAIN: plain,
-        Sort.NUMBER: pieces.NUMBER,
-        Sort.PUNCTUATION: pieces.PUNCTUATION,
-        Sort.OPERATOR: pieces.OPERATOR,
-        Sort.QUOTED: pieces.QUOTED,
-        Sort.ESCAPED: pieces.ESCAPED,
-        Sort.BITS: pieces.BITS,
-        Sort.UNICODE: unicode,
-        Sort.UNICODE_NAME: pieces.UNICODE_NAME,
-        Sort.PARAMETER: pieces.PARAMETER,
-        Sort.OTHER: pieces.OTHER,
+        TokenKind.NAME: pieces.NAME,
+        TokenKind.PLAIN: plain,
+        TokenKind.NUMBER: pieces.NUMBER,
+        TokenKind.PUNCTUATION: pieces.PUNCTUATION,
+        TokenKind.OPERATOR: pieces.OPERATOR,
+        TokenKind.QUOTED: pieces.QUOTED,
+        TokenKind.ESCAPED: pieces.ESCAPED,
+        TokenKind.BITS: pieces.BITS,
+        TokenKind.UNICODE: unicode,
+        TokenKind.UNICODE_NAME: pieces.UNICODE_NAME,
+        TokenKind.PARAMETER: pieces.PARAMETER,
+        TokenKind.OTHER: pieces.OTHER,
     }
     return re.compile("|".join(f"(?P<{sort.value}>{pattern})" for sort, pattern in sorts.items()))
 
@@ -115,22 +115,22 @@ def tokens(text: str, *, conforming: bool = True) -> Iterator[Token]:
         Unsupported: in a comment with too many comments in it.
     """
     find, size = _TOKEN[conforming].match, len(text)
-    at = skipped(text, 0)
+    at = skip_blanks(text, 0)
     while at < size:
         match = find(text, at)
         if match is None:
             token = _quoted_by_dollars(text, at)
         else:
             sort = _SORTS[match.lastgroup or ""]
-            end = match.end() if sort is not Sort.OPERATOR else at + _length(match[0])
+            end = match.end() if sort is not TokenKind.OPERATOR else at + _length(match[0])
             token = Token(sort, text[at:end], at, end)
         yield token
         at = token.end
         if at < size and text[at] in _MAY_BE_SKIPPED:
-            at = skipped(text, at)
+            at = skip_blanks(text, at)
 
 
-def skipped(text: str, at: int) -> int:
+def skip_blanks(text: str, at: int) -> int:
     """Return where the next token begins, behind blanks and comments.
 
     Raises:
@@ -157,8 +157,8 @@ def comment_end(text: str, at: int) -> int:
         if depth == 0:
             return edge.end()
         if number > MANY:
-            raise too_odd()
-    raise failed("unterminated /* comment", text, at)
+            raise too_long_to_read()
+    raise syntax_error_at("unterminated /* comment", text, at)
 
 
 def dollars_end(text: str, at: int) -> int:
@@ -172,24 +172,24 @@ def dollars_end(text: str, at: int) -> int:
         return at
     end = text.find(tag[0], tag.end())
     if end < 0:
-        raise failed("unterminated dollar-quoted string", text, at)
+        raise syntax_error_at("unterminated dollar-quoted string", text, at)
     return end + len(tag[0])
 
 
-def stuck(text: str, at: int) -> SyntaxFailed:
+def no_token_at(text: str, at: int) -> SyntaxFailed:
     """Return the error for a place where no token begins."""
     told = next(words for pattern, words in _STUCK.items() if re.match(pattern, text[at : at + 4]))
-    return failed(told, text, at)
+    return syntax_error_at(told, text, at)
 
 
-def too_odd() -> Unsupported:
+def too_long_to_read() -> Unsupported:
     """Return the error for a text that takes too long to read."""
     return Unsupported(
         "the statement has too many comments or quoted parts within each other", because="comments-in-comments"
     )
 
 
-def failed(words: str, text: str, at: int) -> SyntaxFailed:
+def syntax_error_at(words: str, text: str, at: int) -> SyntaxFailed:
     """Return PostgreSQL's error of these words about the token at `at`."""
     near = text[at:] if words.startswith("unterminated") else next(iter(_JUNK.findall(text[at : at + _SHOWN])), "")
     return SyntaxFailed(f'{words} at or near "{near}"', position=at + 1)
@@ -198,10 +198,10 @@ def failed(words: str, text: str, at: int) -> SyntaxFailed:
 def _quoted_by_dollars(text: str, at: int) -> Token:
     end = dollars_end(text, at)
     if end > at:
-        return Token(Sort.DOLLARS, text[at:end], at, end)
+        return Token(TokenKind.DOLLARS, text[at:end], at, end)
     if text[at] == "$" and not text[at + 1 : at + 2].isdecimal():
-        return Token(Sort.OTHER, "$", at, at + 1)
-    raise stuck(text, at)
+        return Token(TokenKind.OTHER, "$", at, at + 1)
+    raise no_token_at(text, at)
 
 
 def _length(signs: str) -> int:
@@ -219,7 +219,7 @@ def _length(signs: str) -> int:
 NAME_LIMIT = 63
 """Bytes of a name that PostgreSQL keeps."""
 
-_PREFIX = {Sort.ESCAPED: 1, Sort.UNICODE: 2, Sort.UNICODE_NAME: 2}
+_PREFIX = {TokenKind.ESCAPED: 1, TokenKind.UNICODE: 2, TokenKind.UNICODE_NAME: 2}
 _SEGMENT = {True: re.compile(r"'((?:[^']|'')*+)'"), False: re.compile(r"'((?:[^'\\]|\\[\s\S]|'')*+)'")}
 _JOIN = re.compile(pieces.CONTINUED.removesuffix("'"))
 _BACKSLASH = re.compile(
@@ -230,39 +230,39 @@ _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _NO_ESCAPE = re.compile(r"[0-9A-Fa-f+'\" \t\n\r\f\v]|[^\x00-\x7f]")
 
 
-def name(token: Token, escape: str = "\\") -> str | None:
+def token_name(token: Token, escape: str = "\\") -> str | None:
     """Return the name that a token is, cut to what PostgreSQL keeps; None if it is none.
 
     Raises:
         SyntaxFailed: when its escapes are none.
     """
     match token.sort:
-        case Sort.NAME:
-            whole = folded(token.text)
-        case Sort.QUOTED:
+        case TokenKind.NAME:
+            whole = fold_name(token.text)
+        case TokenKind.QUOTED:
             whole = token.text[1:-1].replace('""', '"')
-        case Sort.UNICODE_NAME:
+        case TokenKind.UNICODE_NAME:
             whole = _unescaped(token.text[3:-1].replace('""', '"'), escape, token)
         case _:
             return None
     return whole if len(whole) <= NAME_LIMIT // 4 else whole.encode()[:NAME_LIMIT].decode(errors="ignore")
 
 
-def value(token: Token, escape: str = "\\", *, conforming: bool = True) -> str | None:
+def literal_value(token: Token, escape: str = "\\", *, conforming: bool = True) -> str | None:
     """Return the string that a literal stands for; None if it is none.
 
     Raises:
         SyntaxFailed: when its escapes are none.
     """
     match token.sort:
-        case Sort.DOLLARS:
+        case TokenKind.DOLLARS:
             tag = token.text.index("$", 1) + 1
             return token.text[tag:-tag]
-        case Sort.PLAIN if conforming:
+        case TokenKind.PLAIN if conforming:
             return _joined(token, plain=True).replace("''", "'")
-        case Sort.PLAIN | Sort.ESCAPED:
+        case TokenKind.PLAIN | TokenKind.ESCAPED:
             return _without_backslashes(_joined(token, plain=False), token)
-        case Sort.UNICODE:
+        case TokenKind.UNICODE:
             return _unescaped(_joined(token, plain=True).replace("''", "'"), escape, token)
         case _:
             return None
@@ -392,23 +392,23 @@ class Reader:
 
     def name(self) -> str | None:
         """Take a name; return it as PostgreSQL keeps it, None (and nothing taken) if there is none."""
-        if self.token.sort not in (Sort.NAME, Sort.QUOTED, Sort.UNICODE_NAME):
+        if self.token.sort not in (TokenKind.NAME, TokenKind.QUOTED, TokenKind.UNICODE_NAME):
             return None
         token = self.take()
-        return name(token, self._escape())
+        return token_name(token, self._escape())
 
     def string(self) -> str | None:
         """Take a string literal; return its value, None (and nothing taken) if there is none."""
         if self.token.sort not in TEXTS:
             return None
         token = self.take()
-        return value(token, self._escape())
+        return literal_value(token, self._escape())
 
     def _escape(self) -> str:
         """Take `UESCAPE 'x'`, if it is there."""
         if self.word == "uescape" and self.ahead(1).sort in TEXTS:
             self.take()
-            return value(self.take()) or ""
+            return literal_value(self.take()) or ""
         return "\\"
 
     def _next(self) -> Token:
@@ -416,7 +416,7 @@ class Reader:
         if self._left < 0:
             raise Unsupported("the statement is too long to see what it does", because="statement-too-long")
         end = len(self._text)
-        return next(self._tokens, Token(Sort.OTHER, "", end, end))
+        return next(self._tokens, Token(TokenKind.OTHER, "", end, end))
 
 
 # The kind of statement that a text is, in the words of PostgreSQL's command tags.
@@ -443,7 +443,7 @@ _SECOND = {
 }  # fmt: skip
 
 
-def kind(reader: Reader) -> str | None:
+def statement_kind(reader: Reader) -> str | None:
     """Return the kind of the statement whose first token is next; None if none begins so. Only its first words are taken.
 
     Raises:
@@ -502,7 +502,7 @@ def statements(text: str) -> tuple[tuple[int, int], ...]:
         Unsupported: when there are more than `MOST_STATEMENTS`, or it takes too long to tell.
     """
     if "/*" in text and any("/*" in run[0] for run in _MANY_SIGNS.finditer(text)):
-        raise too_odd()
+        raise too_long_to_read()
     spans: list[tuple[int, int]] = []
     at = _begin(text, 0)
     while at < len(text):
@@ -522,10 +522,10 @@ def _begin(text: str, at: int) -> int:
     """Return where the next token stands that is no semicolon."""
     for _ in range(MANY):
         match = _ENDS.match(text, at)
-        at = skipped(text, at if match is None else match.end())
+        at = skip_blanks(text, at if match is None else match.end())
         if not text.startswith(";", at):
             return at
-    raise too_odd()
+    raise too_long_to_read()
 
 
 def _end(text: str, at: int) -> int:
@@ -540,6 +540,6 @@ def _end(text: str, at: int) -> int:
             continue
         after = dollars_end(text, at) if text[at] == "$" else at
         if after == at and (text[at] != "$" or text[at + 1 : at + 2].isdecimal()):
-            raise stuck(text, at)
+            raise no_token_at(text, at)
         at = max(after, at + 1)
-    raise too_odd()
+    raise too_long_to_read()

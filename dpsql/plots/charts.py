@@ -116,13 +116,13 @@ def error_bars(answer: PlottedAnswer, layout: Layout, column: str, possible: Pos
     return bars if down == up else {**bars, "arrayminus": down, "symmetric": False}
 
 
-def labelled(values: Iterable[object]) -> tuple[object, ...]:
+def axis_values(values: Iterable[object]) -> tuple[object, ...]:
     """Return values of an axis: with a NULL among them all are labels, since no number stands for it."""
     listed = tuple(values)
     return tuple(NULL_LABEL if value is None else str(value) for value in listed) if None in listed else listed
 
 
-def unanswered(answer: PlottedAnswer, layout: Layout) -> int:
+def count_missing(answer: PlottedAnswer, layout: Layout) -> int:
     """Return how many rows have no value to draw."""
     return sum(value is None for value in answer.column(layout.y))
 
@@ -163,7 +163,7 @@ def histogram(
     figure.update_layout(
         barmode="group" if layout.series else "overlay", bargap=0.08, showlegend=bool(outside or layout.series)
     )
-    return dressed(figure, title, layout.x, layout.y, category=buckets is None and _is_category(answer, layout.x))
+    return apply_style(figure, title, layout.x, layout.y, category=buckets is None and _is_category(answer, layout.x))
 
 
 def _add_bars(
@@ -178,7 +178,7 @@ def _add_bars(
     width: float | None = None,
 ) -> None:
     figure.add_bar(
-        x=labelled(part.column(layout.x)) if x is None else x,
+        x=axis_values(part.column(layout.x)) if x is None else x,
         y=part.numbers(layout.y),
         name=name,
         marker_color=colour,
@@ -201,14 +201,14 @@ def versus(
     figure = go.Figure()
     for place, (name, part) in enumerate(_split(answer, layout).items()):
         figure.add_scatter(
-            x=labelled(part.column(layout.x)),
+            x=axis_values(part.column(layout.x)),
             y=part.column(layout.y),
             mode="markers",
             name=name,
             marker={"color": SERIES[place % len(SERIES)], "size": 9},
             **{f"error_{noised}": error_bars(part, layout, layout.x if noised == "x" else layout.y, possible)},
         )
-    return dressed(figure, title, layout.x, layout.y, category=_is_category(answer, layout.x))
+    return apply_style(figure, title, layout.x, layout.y, category=_is_category(answer, layout.x))
 
 
 def box(source: AnswerSource, *, category: str | None = None, title: str = "") -> go.Figure:
@@ -225,12 +225,12 @@ def box(source: AnswerSource, *, category: str | None = None, title: str = "") -
         raise ValueError(f"a box plot needs a category and five quantiles, not {len(quantiles)}")
     figure = go.Figure()
     figure.add_box(
-        x=labelled(names),
+        x=axis_values(names),
         **dict(zip(("lowerfence", "q1", "median", "q3", "upperfence"), quantiles, strict=True)),
         line_color=PRIVATE,
         showlegend=False,
     )
-    return dressed(figure, title, category, "", category=True)
+    return apply_style(figure, title, category, "", category=True)
 
 
 def density_curve(
@@ -269,10 +269,10 @@ def density_lines(private: Density, raw: Density | None = None, *, title: str = 
     if raw is not None:
         figure.add_scatter(x=raw.x, y=raw.y, name="raw", line={"color": RAW, "dash": "dash"})
     figure.add_scatter(x=private.x, y=private.y, name="private", line={"color": PRIVATE})
-    return dressed(figure, title, x_title, "density").update_yaxes(rangemode="tozero")
+    return apply_style(figure, title, x_title, "density").update_yaxes(rangemode="tozero")
 
 
-def dressed(figure: go.Figure, title: str, x_title: str, y_title: str, *, category: bool = False) -> go.Figure:
+def apply_style(figure: go.Figure, title: str, x_title: str, y_title: str, *, category: bool = False) -> go.Figure:
     """Return the figure in the house's style; labels make room for themselves and do not lie over each other."""
     figure.update_xaxes(automargin=True, title_standoff=12, **({"type": "category"} if category else {}))
     figure.update_yaxes(automargin=True, title_standoff=12)
@@ -338,7 +338,7 @@ def notes(answer: PlottedAnswer, layout: Layout, grid: ValueGrid | None) -> list
     lines = []
     if layout.margin is not None:
         lines.append("error bars are 95 % confidence intervals, cut off at the statistic's range")
-    if missing := unanswered(answer, layout):
+    if missing := count_missing(answer, layout):
         lines.append(f"{missing:,} of {len(answer.rows):,} groups have no answer (NULL) and are not drawn")
     if None in answer.column(layout.x):
         lines.append("NULL is a group of its own")
@@ -428,7 +428,7 @@ def risk_curves(
             annotation_xanchor="right" if place < len(marks) - 1 else "left",
         )
     figure.update_yaxes(range=[0, 1.05])
-    return dressed(figure, title, "ε", "probability")
+    return apply_style(figure, title, "ε", "probability")
 
 
 def _grid(end: float) -> list[float]:
@@ -449,7 +449,7 @@ def audit_picture(questions: Sequence[tuple[str, str, float, float]]) -> Picture
     figure.update_layout(height=160 + 28 * len(names), showlegend=True)
     figure.update_yaxes(autorange="reversed")
     return Picture(
-        dressed(figure, "", "ε", "", category=False),
+        apply_style(figure, "", "ε", "", category=False),
         "Data: synthetic people of the policy's shape, in DuckDB; statistic: a lower bound of the privacy loss ε by "
         "membership inference, at 95 % confidence. A bar beyond its mark would be a breach.",
     )

@@ -18,7 +18,7 @@ from plotly.subplots import make_subplots
 
 from dpsql.epsilon.noise.outputs import OutputKind, expected_error, level_epsilon, rows_per_group, share_of
 from dpsql.plots.answer import PlottedAnswer
-from dpsql.plots.charts import Picture, Possible, Provenance, box, caption, dressed, histogram, versus, write_page
+from dpsql.plots.charts import Picture, Possible, Provenance, apply_style, box, caption, histogram, versus, write_page
 from dpsql.plots.registry import AGES, PROSTATITIS, REPORTS, SCORES, Report, registry
 from dpsql.policy.model import NoiseLevel
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
@@ -173,7 +173,7 @@ def _side_by_side(panels: dict[NoiseLevel, go.Figure], title: str, x_title: str,
     for place, panel in enumerate(panels.values(), start=1):
         for trace in panel.data:
             joined.add_trace(trace.update(showlegend=place == 1 and len(panel.data) > 1), col=place, row=1)
-    dressed(joined, title, "", "").update_layout(margin_t=100, legend_y=-0.35)
+    apply_style(joined, title, "", "").update_layout(margin_t=100, legend_y=-0.35)
     # One title for all axes of a sort: three of them would lie over each other on a phone.
     return joined.update_xaxes(title=x_title, col=2 if len(panels) > 1 else 1).update_yaxes(title=y_title, col=1)
 

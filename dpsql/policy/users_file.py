@@ -10,7 +10,7 @@ from pathlib import Path
 from dpsql.errors import ConfigError
 from dpsql.policy.config import User
 from dpsql.policy.load.document import Document, Mistakes, Span, Tree, expand, parse_document, spans_of
-from dpsql.policy.load.shapes import ConfigShape, shaped
+from dpsql.policy.load.shapes import ConfigShape, read_shape
 
 _USERS = "users"
 _HINT = "Change it by hand, and run dpsql check."
@@ -149,7 +149,7 @@ def remaining_users(
         return None
     written, declared = document.root["users"], document.root.get("roles", {})
     assert isinstance(written, dict)
-    given = shaped(ConfigShape, expand(document, path.parent, environment, Mistakes()), Mistakes()).users
+    given = read_shape(ConfigShape, expand(document, path.parent, environment, Mistakes()), Mistakes()).users
     left: dict[str, User] = {}
     for name, user in served.items():
         shape = given.get(name)

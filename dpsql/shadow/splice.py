@@ -11,7 +11,7 @@ Text = str | None
 """A value as PostgreSQL reads it; None is NULL."""
 
 
-def table(columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Text]]) -> str:
+def released_table(columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Text]]) -> str:
     """Return a FROM item whose columns have these names and types."""
     if len(columns) != len(types):
         raise InternalError

@@ -20,7 +20,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Denied, Failure, Ledger, Standing, StandingClaim, State, Wanted
+from dpsql.accounting.ledger import ClaimDenial, Failure, LastMeasurement, Ledger, StandingClaim, State, WantedClaim
 from dpsql.engines.snapshot.accounts import AccountedSums, AccountStore, HeldAccounts
 from dpsql.errors import AccountClosed, EngineNotReady, InternalError, LedgerBusy
 from dpsql.policy.growth import Grows, Term
@@ -98,7 +98,7 @@ def lost_periods(claims: Sequence[StandingClaim]) -> frozenset[date]:
     return frozenset(period for claim in claims if claim.state is State.LOST for period in claim.periods)
 
 
-def to_measure(asked: AskedQuestion, claims: Sequence[StandingClaim], copied: datetime) -> tuple[date, ...]:
+def due_periods(asked: AskedQuestion, claims: Sequence[StandingClaim], copied: datetime) -> tuple[date, ...]:
     """Return the periods that are asked for, were closed when the copy was begun, and are not measured yet."""
     known = {*measured_cells(claims), *lost_periods(claims)}
     return tuple(
@@ -106,7 +106,7 @@ def to_measure(asked: AskedQuestion, claims: Sequence[StandingClaim], copied: da
     )
 
 
-class StoresSay(Protocol):
+class FailureClassifier(Protocol):
     """How a failure is told of: as the caller's errors are."""
 
     def __call__(self, error: Exception, cancellation: Cancellation) -> Failure | None:
@@ -128,7 +128,7 @@ class StandingMeasuring:
     """Raises if nothing is to be measured on the copy."""
     now: Callable[[], datetime]
     """The time, in UTC."""
-    failure_of: StoresSay
+    failure_of: FailureClassifier
 
     def measure(
         self,
@@ -151,10 +151,10 @@ class StandingMeasuring:
             accounts.drop_what_is_over(self.now())
             claims = self.ledger.standing_claims(account, [asked.key for asked in questions], cancellation)
             for asked in questions:
-                periods = to_measure(asked, claims.get(asked.key, ()), self.copied)
+                periods = due_periods(asked, claims.get(asked.key, ()), self.copied)
                 if periods:
                     until = asked.part.grows.last_moment(asked.part.term)
-                    accounts.see_that_it_runs(self._statements(asked.part.for_periods(periods), until, account))
+                    accounts.require_running(self._statements(asked.part.for_periods(periods), until, account))
             for asked in pay():
                 if asked.part.waits:
                     raise InternalError
@@ -174,15 +174,15 @@ class StandingMeasuring:
         cancellation: Cancellation,
     ) -> None:
         claims = self.ledger.standing_claims(account, [asked.key], cancellation).get(asked.key, ())
-        periods = to_measure(asked, claims, self.copied)
+        periods = due_periods(asked, claims, self.copied)
         if not periods:
             return
         sums, stands = asked.part.for_periods(periods), accounts.stands(asked.identity)
         until = asked.part.grows.last_moment(asked.part.term)
         statements = self._statements(sums, until, account)
-        claim = self.ledger.claim(account, Wanted(asked.key, uuid4().hex, lineage, stands, periods, until))
-        if isinstance(claim, Denied):
-            raise denied(claim, account.role.name)
+        claim = self.ledger.claim(account, WantedClaim(asked.key, uuid4().hex, lineage, stands, periods, until))
+        if isinstance(claim, ClaimDenial):
+            raise denial_error(claim, account.role.name)
         try:
             rows = accounts.measure(asked.identity, claim, statements, timeout=self.timeout, cancellation=cancellation)
             release = _stored(asked.part, periods, release_sums(sums, exact_sums(sums, rows), self.entropy).numbers)
@@ -197,7 +197,7 @@ class StandingMeasuring:
             _LOG.error("another server has begun to measure: what was measured here is released to nobody")
             raise EngineNotReady
 
-    def _kept(self, account: Account, key: str, claim: Standing, lineage: str, release: bytes) -> bool:
+    def _kept(self, account: Account, key: str, claim: LastMeasurement, lineage: str, release: bytes) -> bool:
         """Store a release whose accounts are written: where the ledger is busy, it is tried again."""
         for _ in range(_TIMES - 1):
             try:
@@ -207,9 +207,9 @@ class StandingMeasuring:
         return self.ledger.keep_claim(account, key, claim, lineage, release)
 
 
-def denied(why: Denied, role: str) -> AccountClosed | EngineNotReady:
+def denial_error(why: ClaimDenial, role: str) -> AccountClosed | EngineNotReady:
     """Return what is heard of a claim that is not given; the operator's log has why."""
-    if why is Denied.LOCKED:
+    if why is ClaimDenial.LOCKED:
         return AccountClosed(
             "this standing question is locked, because a measurement of it failed",
             because="standing-locked",
@@ -219,7 +219,7 @@ def denied(why: Denied, role: str) -> AccountClosed | EngineNotReady:
     return EngineNotReady()
 
 
-def _is_written(accounts: HeldAccounts, identity: str, claim: Standing) -> bool:
+def _is_written(accounts: HeldAccounts, identity: str, claim: LastMeasurement) -> bool:
     """Return whether a measurement's accounts were written, or nobody knows."""
     try:
         return accounts.stands(identity) == claim

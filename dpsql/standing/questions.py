@@ -26,7 +26,7 @@ from dpsql.errors import InternalError
 from dpsql.policy.growth import Grows, Term
 from dpsql.policy.model import SqlType, Table
 from dpsql.privacy.features.feature import ONE
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
@@ -34,7 +34,7 @@ from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.release.noisy_ladder import NoisyLadder
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups
 from dpsql.rewrite.functions.function import Cell
-from dpsql.rewrite.functions.temporal import compared, truncated
+from dpsql.rewrite.functions.temporal import compared_times, truncated_time
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Join
 
@@ -235,7 +235,7 @@ class StandingPart:
         return hashlib.sha256("\n".join(map(repr, parts)).encode()).hexdigest()
 
 
-def recognized(
+def recognize_question(
     plan: MeasurementPlan, part: PricedMeasurement, kind: str, now: datetime
 ) -> StandingPart | Ordinary | None:
     """Return a measurement as a standing question, or why it is none; None where no growing table is read."""
@@ -264,7 +264,7 @@ def _of_sums(
 
 def rows_weighed(
     plan: MeasurementPlan, part: PricedMeasurement, measured: Sums, kind: str
-) -> tuple[Table, Bound] | Ordinary | None:
+) -> tuple[Table, ContributionBound] | Ordinary | None:
     """Return the growing table whose rows a measurement adds up, one by one, and how accounts weigh them.
 
     None where no growing table is read.
@@ -285,11 +285,11 @@ def rows_weighed(
         return Ordinary("rows are not weighed in it")
     if plan.sets is not None or plan.units is not None or plan.finder is not None:
         return Ordinary("its groups are put together of others")
-    return table, Bound(bound.unit, owner.max_rows, Form.ACCOUNT, up_to=owner.up_to)
+    return table, ContributionBound(bound.unit, owner.max_rows, Form.ACCOUNT, up_to=owner.up_to)
 
 
 def _by_time(
-    part: PricedMeasurement, measured: Sums, table: Table, bound: Bound, now: datetime
+    part: PricedMeasurement, measured: Sums, table: Table, bound: ContributionBound, now: datetime
 ) -> StandingPart | Ordinary:
     """Return a measurement of one growing table's rows as a standing question, if it is one by how it reads the time."""
     grows = table.grows
@@ -299,7 +299,7 @@ def _by_time(
     read = [e for f in measured.features for e in (f.where, *(s.expr for s in (f.x, f.y) if s is not None))]
     if any(_reads(expr, by) for expr in (*read, *measured.block_conditions, measured.where)):
         return Ordinary(f"what it computes reads {grows.by}")
-    if len(keys) != 1 or truncated(measured.groups.keys[keys[0]].expr, by) != grows.every.value:
+    if len(keys) != 1 or truncated_time(measured.groups.keys[keys[0]].expr, by) != grows.every.value:
         return Ordinary(
             f"it is not grouped by the {grows.every} of {grows.by}: date_trunc('{grows.every}', {grows.by})"
         )
@@ -362,7 +362,7 @@ def asked_span(where: Expr, by: Ref, grows: Grows) -> AskedSpan | Ordinary:
         if not _reads(condition, by):
             others.append(condition)
             continue
-        within = compared(condition, by)
+        within = compared_times(condition, by)
         if within is None:
             unclear.append(condition)
             continue

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from dpsql.private_files import make_directory, open_private, see_directory
-from dpsql.trail.record import BEGINNING, ChainedLine, Link, chained, read_line
+from dpsql.private_files import make_directory, open_private, require_private_directory
+from dpsql.trail.record import BEGINNING, ChainedLine, ChainLink, chain_line, read_line
 
 _LOG = logging.getLogger("dpsql.trail")
 _LARGEST = 256 * 2**20
@@ -36,9 +36,9 @@ class Head:
     size: int = 0
 
     @property
-    def link(self) -> Link:
+    def link(self) -> ChainLink:
         """Return the last line's place."""
-        return Link(self.line, self.hash)
+        return ChainLink(self.line, self.hash)
 
 
 def files_of(directory: Path) -> tuple[Path, ...]:
@@ -69,7 +69,7 @@ class TrailFolder:
         """Make the directory unless there is one."""
         self.directory, self._largest = directory, largest
         make_directory(directory)
-        see_directory(directory)
+        require_private_directory(directory)
         self._lock = open_private(directory / "head", os.O_RDWR | os.O_CREAT)
         self._of_process = threading.Lock()
 
@@ -84,7 +84,7 @@ class TrailFolder:
             head = self._rotated(head, today)
             link, written = head.link, list[bytes]()
             for fields in lines:
-                line, link = chained(fields, link)
+                line, link = chain_line(fields, link)
                 written.append(line)
             data = b"".join(written)
             self._append(self.directory / head.file, data, head.size)
@@ -102,12 +102,12 @@ class TrailFolder:
         with self._of_process:  # which has one lock of the file, for all of its threads
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             try:
-                self._see_place()
+                self._require_same_directory()
                 yield
             finally:
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
 
-    def _see_place(self) -> None:
+    def _require_same_directory(self) -> None:
         """See that the directory is the one that was opened: the chain would begin anew in another."""
         head = self.directory / "head"
         if not os.path.samestat(head.stat(), os.fstat(self._lock)):
@@ -218,7 +218,7 @@ class TrailExamination:
     lines: int = 0
     first: ChainedLine | None = None
     """The files before it were removed, whole ones at a time."""
-    last: Link = BEGINNING
+    last: ChainLink = BEGINNING
     wrong: list[str] = field(default_factory=list)
     releases: set[str] = field(default_factory=set)
     """The releases that lines name."""

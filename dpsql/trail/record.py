@@ -158,14 +158,14 @@ _LINE = re.compile(rb'(\{"line":.*),"hash":"([0-9a-f]{64})"\}', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainLink:
     """A line's place in the chain."""
 
     number: int
     hash: str
 
 
-BEGINNING = Link(0, "0" * 64)
+BEGINNING = ChainLink(0, "0" * 64)
 """The link that the first line follows."""
 
 
@@ -173,25 +173,25 @@ BEGINNING = Link(0, "0" * 64)
 class ChainedLine:
     """A line that is as it was written."""
 
-    link: Link
+    link: ChainLink
     previous: str
     fields: Mapping[str, object]
     size: int
     """Bytes, without its end."""
 
-    def follows(self, before: Link) -> bool:
+    def follows(self, before: ChainLink) -> bool:
         """Return whether it is the line after another."""
         return self.link.number == before.number + 1 and self.previous == before.hash
 
 
-def chained(fields: Mapping[str, object], before: Link) -> tuple[bytes, Link]:
+def chain_line(fields: Mapping[str, object], before: ChainLink) -> tuple[bytes, ChainLink]:
     """Return the line that follows another, with its end, and its link."""
     number = before.number + 1
     whole = json.dumps(
         {"line": number, **fields, "previous": before.hash}, ensure_ascii=False, separators=(",", ":")
     ).encode()
     body = whole[:-1]  # the brace comes after the hash
-    link = Link(number, hashlib.sha256(body).hexdigest())
+    link = ChainLink(number, hashlib.sha256(body).hexdigest())
     return body + f',"hash":"{link.hash}"}}\n'.encode(), link
 
 
@@ -203,7 +203,7 @@ def read_line(raw: bytes) -> ChainedLine | None:
     try:
         fields = json.loads(match[1] + b"}")
         return ChainedLine(
-            Link(int(fields.pop("line")), match[2].decode()), str(fields.pop("previous")), fields, len(raw)
+            ChainLink(int(fields.pop("line")), match[2].decode()), str(fields.pop("previous")), fields, len(raw)
         )
     except (ValueError, TypeError, KeyError):
         return None

@@ -159,7 +159,7 @@ class AuditTrail:
         if self._failing or self._no_room:
             raise AuditFailed
 
-    def see_that_it_can_be_written(self) -> None:
+    def require_writable_file(self) -> None:
         """Return if a line could be written now: something is, which changes nothing.
 
         Raises:

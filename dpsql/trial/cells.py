@@ -23,12 +23,16 @@ _FEW, _MANY = 3, 72
 """Different values of a column in most rows, and in rows that are to have as many as they can."""
 _NULLS = 4
 """How often NULL is among what else may be there."""
+# If each cell were drawn by itself, a WHERE with three conditions would leave a unit next to no rows, and a bound on
+# rows would never be met.
 _SAME = 0.85
 """How often a cell is as in the unit's other rows, so that conditions leave it many."""
 _EPOCH = dt.date(1970, 1, 1)
 _TODAY = (dt.date(2024, 2, 29) - _EPOCH).days
 _WORDS = ("", "a", "A", "ä", "a ", "NULL", "O'Hare", "100 %", "\\", "Ünïcode")
 _SPELLED = "abcdefgh"
+# Where one part of a statement compares as floats and another as text, two of a unit's rows may be one group here and
+# two there. Then a unit counts twice. 2⁵³ and 2⁵³ + 1 are one double.
 _TWINS: Mapping[SqlType, Sequence[str]] = {
     SqlType.REAL: ("0.0", "-0.0"),
     SqlType.DOUBLE: ("0.0", "-0.0"),
@@ -36,6 +40,9 @@ _TWINS: Mapping[SqlType, Sequence[str]] = {
     SqlType.TEXT: ("a", "a ", "A"),
 }
 """Values that are equal in some comparison, and not in another."""
+# A policy declares, and an engine does not enforce. The guarantee holds whatever the rows are, so that the values that
+# break a text are here: the ends of each type, what is not finite, what overflows when it is squared, negative zero,
+# denormal numbers, texts that differ in case or in a blank, and JSON that is none.
 _DIRT: Mapping[SqlType, Sequence[str]] = {
     SqlType.BOOLEAN: ("t", "f"),
     SqlType.SMALLINT: ("-32768", "32767", "-1", "0", "101"),
@@ -216,6 +223,8 @@ def _beyond(column: Column, sign: int, number: int = 0) -> tuple[str, ...]:
         return ()
     end = column.bounds.high if sign > 0 else column.bounds.low
     little = 2 * column.bounds.width / MOST_POINTS if column.type.is_float else Fraction(1)
+    # A little beyond the bound a missing clamp moves a sum by less than the noise of a unit's own row, so there are
+    # values far beyond it, too.
     own, other = (_text(end + (number + further) * sign, column) for further in (7, 4_000))
     far = {SqlType.REAL: "3e38", SqlType.DOUBLE: "1e308"}.get(column.type, other)
     return (own, other, far if sign > 0 or far is other else f"-{far}", _text(end + little * sign, column))

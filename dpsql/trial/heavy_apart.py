@@ -7,24 +7,24 @@ from fractions import Fraction
 import sqlglot
 from sqlglot import exp
 
-from dpsql.rewrite.emit.emitter import quoted
-from dpsql.rewrite.emit.kept import HeavyRows
-from dpsql.trial.summed import (
+from dpsql.rewrite.emit.emitter import quote_name
+from dpsql.rewrite.emit.kept_columns import HeavyRows
+from dpsql.trial.row_contribution import (
     FULL_WEIGHT,
     NotProvedError,
     RowNorm,
     RowsRead,
-    Summed,
+    Summand,
     conditions_of,
     every_condition,
     grouped_by,
+    having_threshold,
     is_by_first,
     is_column,
     is_member,
     is_text,
-    listed_above,
-    projected,
-    see_that_it_is_plain,
+    require_plain_select,
+    select_columns,
     tables_of,
     weight_of,
     without_cast,
@@ -100,7 +100,7 @@ def _is_all(first: exp.Expr, second: exp.Expr, used: Collection[str]) -> bool:
         or not conditions_of(first) - {"TRUE"} <= conditions_of(second)
     ):
         return False
-    own, theirs = projected(first), projected(second)
+    own, theirs = select_columns(first), select_columns(second)
     starred = {alias for select in (own, theirs) for alias in select if alias == "*"}
     below = _columns_in(first, outputs=False)
     for name in used:
@@ -140,8 +140,9 @@ def _columns_in(select: exp.Select, *, outputs: bool = True) -> set[tuple[str, s
 # highest byte on, `get_bit` reads place p as the bit p # 24 of the number: its byte is p / 8 from the left, and in it the bit
 # is p % 8 from the right. Each unit is in one half of the list, with all its rows: they have one hash.
 #
-# Claim for what is kept, by what the engine promises (`rewrite.emit.kept`): those are all rows of the units with more than so
-# many, with the number of these units' rows in the whole table. Where no join makes several rows of one, no unit has more.
+# Claim for what is kept, by what the engine promises (`rewrite.emit.kept_columns`): those are all rows of the units with
+# more than so many, with the number of these units' rows in the whole table. Where no join makes several rows of one, no
+# unit has more.
 
 _NOT_IN_HALVES = ("limit", "offset", "distinct", "group", "having", "qualify", "laterals", "sample")
 
@@ -197,11 +198,11 @@ class HeavyMarks:
         listed = mark.args.get("query")
         if listed is None or not is_text(listed, "SELECT u FROM heavy") or self.heavy is None:
             raise NotProvedError
-        of = projected(self.heavy)["u"]
+        of = select_columns(self.heavy)["u"]
         if mark.this != of or {column.sql() for column in of.find_all(exp.Column)} != {self.rows.unit}:
             raise NotProvedError
-        self._see_rows(self.heavy)
-        return listed_above(self.heavy)
+        self._require_rows(self.heavy)
+        return having_threshold(self.heavy)
 
     def _in_bits(self, mark: exp.Expr) -> int:
         """Return k of a list of units in two halves, each of which sets a bit."""
@@ -239,9 +240,9 @@ class HeavyMarks:
         if not isinstance(half, exp.Select) or not isinstance(inner, exp.Select):
             raise NotProvedError
         halved = [condition for condition in every_condition(inner) if is_text(condition, which, "postgres")]
-        if len(halved) != 1 or not is_text(projected(inner)["u"], self.rows.unit, "postgres"):
+        if len(halved) != 1 or not is_text(select_columns(inner)["u"], self.rows.unit, "postgres"):
             raise NotProvedError
-        above = listed_above(half)
+        above = having_threshold(half)
         plain = half.copy()
         plain.set("having", None)
         plain.set("from_", exp.From(this=exp.to_table("a")))
@@ -253,10 +254,10 @@ class HeavyMarks:
         next(condition for condition in every_condition(rows) if is_text(condition, which, "postgres")).replace(
             exp.true()
         )
-        self._see_rows(rows, grouped=False)
+        self._require_rows(rows, grouped=False)
         return above
 
-    def _see_rows(self, listed: exp.Select, *, grouped: bool = True) -> None:
+    def _require_rows(self, listed: exp.Select, *, grouped: bool = True) -> None:
         """See that rows are counted for the list that hold all those that are summed."""
         tables = tables_of(listed)
         more = conditions_of(listed) - {"TRUE"}
@@ -280,7 +281,7 @@ class HeavyMarks:
         if len(conditions) != 1 or not isinstance(conditions[0], exp.GT) or not conditions[0].expression.is_int:
             raise NotProvedError
         more = int(conditions[0].expression.name)
-        count = f"s0.{quoted(own.count)}"
+        count = f"s0.{quote_name(own.count)}"
         if more < own.rows or not is_text(conditions[0], f"{count} > {more}"):
             raise NotProvedError
         if sum(_is_of(text, name) for text in self.rows.definitions.values() for name in names):
@@ -294,7 +295,7 @@ class HeavyMarks:
         units = [column for column in heavy_rows.find_all(exp.Column) if column.name in (own.number, own.spread)]
         if len(units) != 1:
             raise NotProvedError
-        units[0].replace(_parsed(f"s0.{quoted(kept.unit)}"))
+        units[0].replace(_parsed(f"s0.{quote_name(kept.unit)}"))
         return more
 
 
@@ -309,7 +310,7 @@ def _reads(tree: exp.Expr, name: str) -> bool:
 def _is_of(tree: exp.Expr | str, name: str) -> bool:
     """Return whether a column of this name is in a part of a statement."""
     if isinstance(tree, str):
-        return quoted(name) in tree
+        return quote_name(name) in tree
     return any(column.name == name for column in tree.find_all(exp.Column))
 
 
@@ -324,7 +325,7 @@ class HeavyApart:
 
     ctes: Mapping[str, exp.Select]
     rows: RowsRead
-    sums: Mapping[str, Summed]
+    sums: Mapping[str, Summand]
     select: exp.Select
     """The rows that are added for them."""
     keys: Sequence[str]
@@ -343,23 +344,23 @@ class HeavyApart:
         if parts is None:
             return self._row_by_row(weights) * self.norm.largest(())
         for select in (parts, weights, inner_of(weights)):
-            see_that_it_is_plain(select)
-        see_that_it_is_plain(self.select, joins=True)
+            require_plain_select(select)
+        require_plain_select(self.select, joins=True)
         listed = self.marks.above(parts.args["from_"].this, self._needed)
-        self._see_that_the_same_is_summed(parts, weights)
+        self._require_same_sums(parts, weights)
         by_v = {name for name, weight in self._weighed() if weight == "v"}
         inner = inner_of(weights)
-        most, least, number = weight_of(projected(inner)["w"])
+        most, least, number = weight_of(select_columns(inner)["w"])
         if not any(is_text(number, text) for text in ("n", "CAST(SUM(n) AS BIGINT)")) and not (
             is_text(number, f"CAST(least(sum(n), {_LONG}) AS BIGINT)")
         ):
             raise NotProvedError
-        counted = is_text(projected(parts)["n"], "count(*)")
-        norm = 1 if counted else self._largest_size(projected(parts)["n"], set(self.sums), _SUMMED)
+        counted = is_text(select_columns(parts)["n"], "count(*)")
+        norm = 1 if counted else self._largest_size(select_columns(parts)["n"], set(self.sums), _SUMMED)
         if most != least * FULL_WEIGHT or least % norm or least // norm < listed:
             raise NotProvedError
         if by_v:
-            self._see_second_weight(weights, inner, parts, by_v)
+            self._require_second_weight(weights, inner, parts, by_v)
         return Fraction(most, norm) * self.norm.largest(by_v)
 
     @property
@@ -376,12 +377,12 @@ class HeavyApart:
         WITH h AS (SELECT … AS hu, CAST(M // greatest(count(*), C) AS …) AS w FROM … GROUP BY 1) …
         SELECT k0, sum(w * f0) AS s0 FROM (…) AS r JOIN (SELECT hu, w - W AS w FROM h) AS h ON u = hu GROUP BY k0
         """
-        see_that_it_is_plain(self.select, joins=True)
+        require_plain_select(self.select, joins=True)
         (join,) = self.select.args.get("joins") or [exp.Join()]
         less = f"SELECT hu, w - {FULL_WEIGHT}{self.marks.overlap()} AS w FROM h"  # noqa: S608  # only compared
         if join.side or not is_text(join.args.get("on"), "u = hu") or not is_text(_unnamed(join.this), less):
             raise NotProvedError
-        most, least, number = weight_of(projected(weights)["w"])
+        most, least, number = weight_of(select_columns(weights)["w"])
         counted = exp.Subquery(this=_of_first(weights))
         listed = {
             self.marks.above(self.select.args["from_"].this, self._needed),
@@ -390,11 +391,11 @@ class HeavyApart:
         grouped = is_by_first(weights, "hu") and [key.sql() for key in grouped_by(self.select)] == [*self.keys]
         if not grouped or not is_text(number, "count(*)") or most != least * FULL_WEIGHT or least < max(listed):
             raise NotProvedError
-        added = projected(self.select)
+        added = select_columns(self.select)
         if list(added) != [*self.keys, *self.sums] or not all(is_column(added[key], key) for key in self.keys):
             raise NotProvedError
         for name, summed in self.sums.items():
-            if Summed.of(added[name], self.rows.columns) != replace(summed, weight="w"):
+            if Summand.of(added[name], self.rows.columns) != replace(summed, weight="w"):
                 raise NotProvedError
         return Fraction(most)
 
@@ -425,12 +426,12 @@ class HeavyApart:
                 return most
         raise NotProvedError
 
-    def _see_that_the_same_is_summed(self, parts: exp.Select, weights: exp.Select) -> None:
+    def _require_same_sums(self, parts: exp.Select, weights: exp.Select) -> None:
         """See that what is added is of the same rows, columns and groups, each once, and weighed by all the unit's rows."""
-        own, columns, inner = projected(parts), self.rows.columns, inner_of(weights)
-        if any(Summed.of(own[name], columns) != summed for name, summed in self.sums.items()):
+        own, columns, inner = select_columns(parts), self.rows.columns, inner_of(weights)
+        if any(Summand.of(own[name], columns) != summed for name, summed in self.sums.items()):
             raise NotProvedError
-        added = list(projected(self.select).items())[: len(self.keys)]
+        added = list(select_columns(self.select).items())[: len(self.keys)]
         by = [without_parens(node).sql() for node in grouped_by(parts)]
         if by[0] != without_parens(own["u"]).sql() or by[0] not in ("u", "u | 0") or len(by) != 1 + len(self.keys):
             raise NotProvedError
@@ -438,17 +439,17 @@ class HeavyApart:
             if name != key or not is_column(column, key) or not is_column(own.get(key), key) or key not in by:
                 raise NotProvedError
         if len(by) > 1 and not (
-            is_by_first(inner) and is_text(projected(inner)["u" if "u" in projected(inner) else "hu"], "u")
+            is_by_first(inner) and is_text(select_columns(inner)["u" if "u" in select_columns(inner) else "hu"], "u")
         ):
             raise NotProvedError
-        self._see_what_is_joined(weights)
+        self._require_unit_joins(weights)
 
-    def _see_what_is_joined(self, weights: exp.Select) -> None:
+    def _require_unit_joins(self, weights: exp.Select) -> None:
         """See that the sums of each unit's rows are passed on as they are, once, and nothing else is."""
         for select in (weights, inner_of(weights)):
-            if any(not is_column(column, name) for name, column in projected(select).items() if name in self.sums):
+            if any(not is_column(column, name) for name, column in select_columns(select).items() if name in self.sums):
                 raise NotProvedError
-        passed = is_member(inner_of(weights).args["from_"].this, "p") and is_column(projected(weights)["hu"], "u")
+        passed = is_member(inner_of(weights).args["from_"].this, "p") and is_column(select_columns(weights)["hu"], "u")
         if not passed or len(self.select.expressions) != len(self.keys) + len(self.sums) or grouped_by(self.select):
             raise NotProvedError
         sources = [self.select.args["from_"].this, *(join.this for join in self.select.args.get("joins") or ())]
@@ -474,18 +475,18 @@ class HeavyApart:
             else:
                 raise NotProvedError
 
-    def _see_second_weight(
+    def _require_second_weight(
         self, weights: exp.Select, inner: exp.Select, parts: exp.Select, by_v: Collection[str]
     ) -> None:
         """See that sums weigh no more than keeps them below what the count may move, in each group."""
-        most = self._largest_size(projected(parts)["c"], by_v, _MEAN)
+        most = self._largest_size(select_columns(parts)["c"], by_v, _MEAN)
         over_all = "max(c)" if len(grouped_by(parts)) > 1 else "c"
         own = [
             f"greatest(w, CAST(least((CAST(w AS BIGINT) * {most} {sign} c), {FULL_WEIGHT}) AS {type_}))"
             for sign, type_ in (("//", "INTEGER"), ("/", "BIGINT"))
         ]
-        weight, in_duckdb, in_postgres = projected(weights)["v"], *own
-        if not is_text(projected(inner)["c"], over_all) or not (
+        weight, in_duckdb, in_postgres = select_columns(weights)["v"], *own
+        if not is_text(select_columns(inner)["c"], over_all) or not (
             is_text(weight, in_duckdb) or is_text(weight, in_postgres, "postgres")
         ):
             raise NotProvedError

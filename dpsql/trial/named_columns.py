@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from dpsql.trial.summed import NotProvedError
+from dpsql.trial.row_contribution import NotProvedError
 
 Named = Mapping[str, exp.Expr]
 _ROWS = "r"

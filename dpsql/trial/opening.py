@@ -15,12 +15,12 @@ from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, DUCKDB_SETTINGS
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.spark.engine import SparkEngine
 from dpsql.policy.model import Policy, TrialMode
-from dpsql.rewrite.analysis.declared import Declared, PublicRows
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.trial.duckdb_ground import DuckDbGround
-from dpsql.trial.ground import Ground
-from dpsql.trial.postgres_ground import PostgresGround
-from dpsql.trial.spark_ground import SparkGround
+from dpsql.trial.duckdb_engine import DuckDbTrialEngine
+from dpsql.trial.engine import TrialEngine
+from dpsql.trial.postgres_engine import PostgresTrialEngine
+from dpsql.trial.spark_engine import SparkTrialEngine
 from dpsql.trial.subject import TrialSubject
 from dpsql.trial.trial import StatementTrial
 from dpsql.trial.tried_forms import TriedForms
@@ -31,7 +31,7 @@ _TRIED = ("engines", "privacy", "rewrite", "trial")
 
 def open_trial(
     policy: Policy,
-    public: tuple[PublicRows, Declared],
+    public: tuple[PublicRows, DeclaredFacts],
     engine: Engine,
     cluster: Callable[[str], str],
     mode: TrialMode = TrialMode.FORMS,
@@ -41,10 +41,10 @@ def open_trial(
 
     `cluster` says how the owner of the PostgreSQL that dpsql runs connects to one of its databases; `file` keeps what passed.
     """
-    ground = None if mode is TrialMode.OFF else _ground_of(engine, cluster)
-    if ground is None:
+    trial_engine = None if mode is TrialMode.OFF else _trial_engine_of(engine, cluster)
+    if trial_engine is None:
         return None
-    prepare, language, edition = ground
+    prepare, language, edition = trial_engine
     rows, declared = public
     emitter = Emitter(engine.dialect, declared, engine.named, engine.kept)
     about = f"dpsql {version('dpsql')} {_source()}, {edition}"
@@ -53,20 +53,20 @@ def open_trial(
     )
 
 
-def _ground_of(
+def _trial_engine_of(
     engine: Engine, cluster: Callable[[str], str]
-) -> tuple[Callable[[TrialSubject], Ground], str, str] | None:
+) -> tuple[Callable[[TrialSubject], TrialEngine], str, str] | None:
     """Return what makes databases for an engine, what the parser calls its SQL, and its edition; None for an unknown kind."""
     match engine:
         case DuckDb():
             settings = sorted((name, str(value)) for name, value in DUCKDB_SETTINGS.items())
-            return DuckDbGround, "duckdb", f"DuckDB {duckdb.__version__} {settings} {sorted(ALLOWED_OPTIMIZERS)}"
+            return DuckDbTrialEngine, "duckdb", f"DuckDB {duckdb.__version__} {settings} {sorted(ALLOWED_OPTIMIZERS)}"
         case PostgresEngine():
             with psycopg.connect(cluster("postgres")) as connection:
                 number = connection.info.server_version
-            return partial(PostgresGround, dsn=cluster), "postgres", f"PostgreSQL {number}"
+            return partial(PostgresTrialEngine, dsn=cluster), "postgres", f"PostgreSQL {number}"
         case SparkEngine():
-            return partial(SparkGround, connect=engine.another_session), "spark", " ".join(engine.product)
+            return partial(SparkTrialEngine, connect=engine.another_session), "spark", " ".join(engine.product)
         case _:
             return None
 

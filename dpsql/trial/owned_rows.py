@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from dpsql.trial.summed import NotProvedError, asked_in_place, column_bounds, is_text, without_parens
+from dpsql.trial.row_contribution import NotProvedError, asked_in_place, column_bounds, is_text, without_parens
 
 # Windows within the rows of a unit, which compute the same of them in each scan of a statement.
 #
@@ -49,7 +49,7 @@ def windows_of(select: exp.Select) -> list[exp.Window]:
     ]
 
 
-def see_windows(select: exp.Select, unit: str) -> None:
+def require_unit_windows(select: exp.Select, unit: str) -> None:
     """See that a SELECT with windows has each row of its FROM, and what a unit's rows make of each other beside it.
 
     `unit` is the column of its FROM that names the unit.
@@ -70,10 +70,10 @@ def see_windows(select: exp.Select, unit: str) -> None:
         raise NotProvedError
     single = all(map(_has_one_form, inner.this.expressions))
     for window in windows_of(select):
-        _see(window, unit, inner.alias, columns if single else ())
+        _require_unit_window(window, unit, inner.alias, columns if single else ())
 
 
-def _see(window: exp.Window, unit: str, table: str, columns: Sequence[str]) -> None:
+def _require_unit_window(window: exp.Window, unit: str, table: str, columns: Sequence[str]) -> None:
     """See that a window is the same in each scan; without `columns` no order tells rows apart."""
     if {name for name, part in window.args.items() if part} - _READ or window.args.get("over") != "OVER":
         raise NotProvedError
@@ -185,10 +185,10 @@ class OwnedRows:
             raise NotProvedError
         for condition in (select.args.get("where"), *(join.args.get("on") for join in joins)):
             if condition is not None:
-                self._see_condition(condition, named)
+                self._require_row_condition(condition, named)
         return named
 
-    def _see_condition(self, condition: exp.Expr, named: dict[str, str]) -> None:
+    def _require_row_condition(self, condition: exp.Expr, named: dict[str, str]) -> None:
         """See that a condition asks about a row, about public ones, and whether the row's unit has others."""
         within = set[int]()
         for test in condition.find_all(exp.Exists):
@@ -239,7 +239,7 @@ class OwnedRows:
         if (distinct is not None and distinct.args.get("on")) or not all(map(is_in_any_order, calls)):
             raise NotProvedError
         if windows_of(select):
-            see_windows(select, next(iter(named.values())))
+            require_unit_windows(select, next(iter(named.values())))
             self.seen.add(select.sql())
         units = {place: name for place, output in enumerate(select.expressions, 1) if (name := _unit_in(output, named))}
         if group is not None:

@@ -12,7 +12,7 @@ from random import Random
 from uuid import UUID
 
 from dpsql.policy.model import Column, Policy, Reference, SqlType, Table, UniqueKey, UnitBound
-from dpsql.rewrite.analysis.declared import PublicRows
+from dpsql.rewrite.analysis.declared_facts import PublicRows
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.trial.cells import CellPool, MadeUpCell, Style, unit_names
 
@@ -44,6 +44,7 @@ class MadeUpTable:
         return [row for row, owner in zip(self.rows, owners, strict=False) if owner == unit]
 
 
+# A reference that leads nowhere makes a row of nobody: one database has keys that are not there, the other has NULL.
 _NOWHERE = (("99", "-1"), (None,))
 """References to no row, by database."""
 REMOVED = (0, 1, 2)
@@ -73,6 +74,8 @@ def made_up_records(
 
 def rows_of_each_unit(most: int, world: int) -> tuple[int, ...]:
     """Return how many rows each unit has where `most` count; those that are removed have one row, C, and more."""
+    # What goes wrong with contribution bounds goes wrong at their edges: a unit with no row, one, C, C + 1, more than
+    # 2C. The first three numbers are those of the units that are taken away (`REMOVED`).
     c = min(most, MOST_TRIED_ROWS)
     return ((c, 1, 2 * c + 3, c + 1, 2, 0), (2 * c + 1, c + 1, 4 * c + 3, 0, 1, 3))[world]
 
@@ -95,6 +98,7 @@ class _Maker:
         return self.made
 
     def _make(self, table: Table, above: tuple[str, ...]) -> None:
+        # Tables may point to each other in a circle: then the first of them that is made has references to nothing.
         if table.public or table.name in self.made or table.name in above:
             return
         for target in (*(r.table for r in _references(table)), *table.references):
@@ -131,6 +135,7 @@ class _Maker:
             numbers = (1,) * len(numbers)
         units: list[MadeUpUnit] = [unit for unit, number in enumerate(numbers) for _ in range(number)]
         units += [None] * (_NOBODYS if self._has_nobodys(bound) else 0)
+        # Rows of one unit side by side would hide that a statement depends on their order.
         draw.shuffle(units)
         return units
 

@@ -32,28 +32,28 @@ from dpsql.policy.model import MechanismName
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.trial.heavy_apart import HeavyApart, HeavyMarks, KeptUnits
 from dpsql.trial.named_columns import with_columns_in_place, with_rows_in_place
-from dpsql.trial.owned_rows import OwnedRows, see_windows
-from dpsql.trial.summed import (
+from dpsql.trial.owned_rows import OwnedRows, require_unit_windows
+from dpsql.trial.row_contribution import (
     FULL_WEIGHT,
     ONE_ROW,
     ColumnBounds,
     NotProvedError,
     RowNorm,
     RowsRead,
-    Summed,
+    Summand,
     column_bounds,
     conditions_of,
     grouped_by,
+    has_unchecked_parts,
     is_by_first,
     is_column,
     is_member,
     is_text,
-    projected,
-    see_that_it_is_known,
-    see_that_it_is_plain,
+    require_known_nodes,
+    require_plain_select,
+    select_columns,
     summed_column,
     tables_of,
-    unseen,
     weight_of,
     without_group,
     without_parens,
@@ -94,35 +94,37 @@ def mass_by_length(
     Raises:
         NotProvedError: it is not that form, or of other rows or other groups.
     """
-    see_that_it_is_plain(weights)
-    columns = projected(weights)
+    require_plain_select(weights)
+    columns = select_columns(weights)
     if list(columns) != ["hu", "w"] or not is_column(columns["hu"], "u") or grouped_by(weights):
         raise NotProvedError
     most = _weighed(columns["w"])
     lengths = _below(weights, "c", {"u": "u", "q": "q", "n": "n", "l": _LENGTH})
     roots = _below(lengths, "b", {"u": "u", "q": "q", "n": "n", "r": _ROOT})
     squares = _select(roots, "a")
-    own = projected(squares)
+    own = select_columns(squares)
     if list(own) != ["u", "q", "n"] or not is_column(own["u"], "u"):
         raise NotProvedError
     if not is_text(own["q"], _SQUARES) or not is_text(own["n"], _ALL):
         raise NotProvedError
     by_group = _select(squares, "g")
-    counted = projected(by_group)
+    counted = select_columns(by_group)
     if list(counted) != ["u", "n"] or not is_column(counted["u"], "u") or not is_text(counted["n"], "count(*)"):
         raise NotProvedError
     parted = _select(by_group, "p")
-    _see_groups(squares, ["u"])
-    _see_groups(by_group, list(projected(parted)))
-    _see_keys(parted, rows, keys, read)
+    _require_groups(squares, ["u"])
+    _require_groups(by_group, list(select_columns(parted)))
+    _require_keys(parted, rows, keys, read)
     return most
 
 
-def _see_keys(
+# Why the keys matter: w is for the length of a unit's rows over the groups by which its rows are counted. If the rows
+# came back in other groups, a unit with one row in each of a hundred groups could have been counted in one.
+def _require_keys(
     parted: exp.Select, rows: RowsRead, keys: Sequence[exp.Expr], read: Callable[[exp.Expr], RowsRead]
 ) -> None:
     """See that rows are told apart by the very values by which they come back, and are the same rows."""
-    unit, *own = projected(parted).items()
+    unit, *own = select_columns(parted).items()
     if unit[0] != "u" or not is_column(unit[1], "u") or grouped_by(parted):
         raise NotProvedError
     if [column.sql() for _, column in own] != [key.unalias().sql() for key in keys]:
@@ -145,7 +147,7 @@ def _is_told_apart(key: exp.Expr, rows: RowsRead) -> bool:
     return whole or (key is inner and _OF_BYTES.fullmatch(rows.definitions[inner.name]) is not None)
 
 
-def _see_groups(select: exp.Select, names: Sequence[str]) -> None:
+def _require_groups(select: exp.Select, names: Sequence[str]) -> None:
     if [key.sql() for key in grouped_by(select)] != list(names):
         raise NotProvedError
 
@@ -166,7 +168,7 @@ def _weighed(text: exp.Expr) -> int:
 def _below(above: exp.Select, name: str, columns: dict[str, str]) -> exp.Select:
     """Return what a SELECT is made of, if its columns are these."""
     select = _select(above, name)
-    own = projected(select)
+    own = select_columns(select)
     if list(own) != list(columns) or grouped_by(select):
         raise NotProvedError
     if not all(is_text(own[column], text) or _is_root(own[column], text) for column, text in columns.items()):
@@ -184,10 +186,11 @@ def _select(above: exp.Select, name: str) -> exp.Select:
     source = above.args["from_"].this
     if not isinstance(source, exp.Subquery) or source.alias != name or not isinstance(source.this, exp.Select):
         raise NotProvedError
-    see_that_it_is_plain(source.this)
+    require_plain_select(source.this)
     return source.this
 
 
+# Above that nothing is proved, and the trial alone decides.
 _LONGEST = 20_000
 """Characters of a text that is read again: it takes a tenth of a second."""
 _CUT = ("limit", "qualify", "sample", "laterals")
@@ -216,12 +219,18 @@ def is_proved(measurement: object, sql: str, dialect: str, tables: UnitTables) -
         reading = _Reading(tree, tables, dialect)
         if measurement.mechanism is MechanismName.GAUSSIAN:
             square = reading.square(measurement)
+            # A Gaussian of standard deviation σ on what a unit moves by Δ is ρ-zCDP with ρ = Δ²/(2σ²), so that Δ² may
+            # be 2ρσ².
             noise = measurement.scale**2 * 2 * rho_of(measurement.epsilon)
             proved = square <= measurement.square and square <= noise
         else:
             moved = reading.moved(measurement)
+            # Both what is claimed and what is paid: noise of scale b on what a unit moves by Δ is ε-private where b·ε ≥
+            # Δ.
             proved = moved <= measurement.sensitivity and measurement.scale * measurement.epsilon >= moved
-        return proved and not unseen(tree, reading.is_public, reading.seen)
+        return proved and not has_unchecked_parts(tree, reading.is_public, reading.seen)
+    # To see why a text is not proved: call `_Reading(…).moved(measurement)` on it in a shell, and look at where
+    # `NotProvedError` comes from; it is raised without a text, since each place knows one thing.
     except Exception:  # noqa: BLE001  (whatever it stumbles over, nothing is proved)
         return False
 
@@ -248,15 +257,18 @@ class _Reading:
             for name in _called(final)
             if any(f'"{name}"()' in kept.rows.overlap for kept in self.tables.kept.values())
         }
-        see_that_it_is_known(final, self.is_public, called)
+        require_known_nodes(final, self.is_public, called)
         ctes = {cte.alias: self.select(cte.this) for cte in final.ctes}
         source = final.args["from_"].this if "from_" in final.args else None
         keys = [output for output in final.expressions if not _is_sum(output)]
+        # The shapes that are read, as engine_sql writes them; whatever looks otherwise is not proved: rows of units that
+        # have one each, or that are selected; all rows with the weights of their units, h; rows r that are read twice,
+        # once to find the weights; and all rows in full, less what those of heavy units have too much.
         is_read_twice = set(ctes) == {"r", "h"} and is_member(source, "r")
         if not (is_read_twice or isinstance(source, exp.Subquery)) or any(key.find(exp.AggFunc) for key in keys):
             raise NotProvedError
         is_apart = isinstance(source, exp.Subquery) and isinstance(source.this, exp.Union)
-        see_that_it_is_plain(final, joins="h" in ctes and not is_apart)
+        require_plain_select(final, joins="h" in ctes and not is_apart)
         if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Union):
             return self._apart(final, source.this, ctes, measurement)
         if not isinstance(source, exp.Subquery):
@@ -267,7 +279,7 @@ class _Reading:
             rows = self.rows(source, distinct="h" in ctes)
             columns, mass = rows.columns, self._mass(final, ctes, rows)
         sums = {
-            str(n): Summed.of(output, columns, distinct=not ctes)
+            str(n): Summand.of(output, columns, distinct=not ctes)
             for n, output in enumerate(final.expressions)
             if _is_sum(output)
         }
@@ -282,19 +294,19 @@ class _Reading:
             NotProvedError: it is nothing that is read.
         """
         final = self.select(self.tree)
-        see_that_it_is_known(final, self.is_public, ())
+        require_known_nodes(final, self.is_public, ())
         ctes = {cte.alias: self.select(cte.this) for cte in final.ctes}
         source = final.args["from_"].this
         keys = [output for output in final.expressions if not _is_sum(output)]
         if set(ctes) != {"h"} or not isinstance(source, exp.Subquery) or isinstance(source.this, exp.Union):
             raise NotProvedError
-        see_that_it_is_plain(final, joins=True)
+        require_plain_select(final, joins=True)
         (join,) = final.args.get("joins") or [exp.Join()]
         if join.side or not is_member(join.this, "h") or not is_text(join.args.get("on"), "u = hu"):
             raise NotProvedError
         rows = self.rows(source)
         sums = {
-            str(n): Summed.of(output, rows.columns) for n, output in enumerate(final.expressions) if _is_sum(output)
+            str(n): Summand.of(output, rows.columns) for n, output in enumerate(final.expressions) if _is_sum(output)
         }
         if any(summed.weight != "w" for summed in sums.values()):
             raise NotProvedError
@@ -305,12 +317,12 @@ class _Reading:
         """Return how far a unit moves the sums where heavy units' rows are weighed apart."""
         outputs = [summed_column(output) for output in final.expressions if _is_sum(output)]
         full, heavy = self.select(both.left), self.select(both.right)
-        see_that_it_is_plain(full)
+        require_plain_select(full)
         if both.args.get("distinct"):
             raise NotProvedError
         rows, named = self._in_full(full, outputs)
-        keys = [name for name in projected(full) if name not in named]
-        if not all(is_column(projected(full)[key], key) for key in keys):
+        keys = [name for name in select_columns(full) if name not in named]
+        if not all(is_column(select_columns(full)[key], key) for key in keys):
             raise NotProvedError
         marks = HeavyMarks(ctes.get("heavy"), rows, self.rows, self.tables.kept)
         norm = RowNorm(measurement.reader(), measurement.blocks, named)
@@ -339,10 +351,10 @@ class _Reading:
         GROUP BY 1) SELECT k0, sum(w) FROM r JOIN h ON u = hu GROUP BY k0
         """
         rows, weights = self.rows(exp.Subquery(this=ctes["r"].copy()), distinct=True), ctes["h"]
-        see_that_it_is_plain(weights)
+        require_plain_select(weights)
         if rows.named != "u" or not is_member(weights.args["from_"].this, "r") or not is_by_first(weights, "hu"):
             raise NotProvedError
-        if not is_column(projected(weights)["hu"], "u"):
+        if not is_column(select_columns(weights)["hu"], "u"):
             raise NotProvedError
         return rows.columns, self._weighed(final, weights)
 
@@ -351,7 +363,7 @@ class _Reading:
         (join,) = final.args["joins"]
         if join.side or not is_member(join.this, "h") or not is_text(join.args.get("on"), "u = hu"):
             raise NotProvedError
-        most, least, number = weight_of(projected(weights)["w"])
+        most, least, number = weight_of(select_columns(weights)["w"])
         if not is_text(number, "count(*)") or least <= 0:
             raise NotProvedError
         return Fraction(most)
@@ -363,7 +375,7 @@ class _Reading:
         DISTINCT … AS u, … FROM rides …) AS r) AS ranked WHERE place <= 20) AS r) AS v
         """
         select = self.select(source.this)
-        own = None if select.args.get("distinct") is None else projected(select)
+        own = None if select.args.get("distinct") is None else select_columns(select)
         if own is not None:
             given = {name for name, part in select.args.items() if part}
             of_columns = all(is_column(column, name) for name, column in own.items())
@@ -380,7 +392,7 @@ class _Reading:
             return None
         place, ranked = select.args["where"].this, self.select(_subquery(select.args["from_"].this))
         given = {name for name, part in select.args.items() if part}
-        numbered = projected(ranked).get("place")
+        numbered = select_columns(ranked).get("place")
         if (
             not isinstance(numbered, exp.Window)
             or given != {"expressions", "from_", "where"}
@@ -393,7 +405,7 @@ class _Reading:
             or not place.expression.is_int
         ):
             raise NotProvedError
-        see_windows(ranked, "u")
+        require_unit_windows(ranked, "u")
         below = self.rows(ranked.args["from_"].this, distinct=True)
         if "place" in below.columns or below.named != "u":
             raise NotProvedError
@@ -401,16 +413,16 @@ class _Reading:
         columns = {name: below.columns[name] for name in own or below.columns if name in below.columns}
         return columns, Fraction(int(place.expression.name))
 
-    def _in_full(self, full: exp.Select, outputs: Sequence[str]) -> tuple[RowsRead, dict[str, Summed]]:
+    def _in_full(self, full: exp.Select, outputs: Sequence[str]) -> tuple[RowsRead, dict[str, Summand]]:
         """Return the rows that are summed in full, and what each output sums."""
         rows = self.rows(full.args["from_"].this)
         sums = {}
-        for name, column in projected(full).items():
+        for name, column in select_columns(full).items():
             if name in outputs:
                 product = without_parens(column)
                 if not isinstance(product, exp.Mul) or not is_text(product.this, str(FULL_WEIGHT)):
                     raise NotProvedError
-                sums[name] = Summed.of(product.expression, rows.columns)
+                sums[name] = Summand.of(product.expression, rows.columns)
         if list(sums) != list(outputs):
             raise NotProvedError
         return rows, sums
@@ -426,7 +438,7 @@ class _Reading:
         inner = select.args["from_"].this
         if not isinstance(inner, exp.Subquery) or select.args.get("joins"):
             return self._of_tables(select, unit, also, distinct=distinct)
-        own = projected(select)
+        own = select_columns(select)
         named = own.get(unit)
         below = None if isinstance(inner.this, exp.SetOperation) else self._by_unit(inner, named)
         if below is None and isinstance(named, exp.Column) and named.table == inner.alias:
@@ -452,14 +464,14 @@ class _Reading:
         named = select.expressions[0]
         if named.alias_or_name != unit.name:
             return None
-        self._see_tables(select, named.unalias())
+        self._require_tables(select, named.unalias())
         if not _is_asked(named.unalias().sql(), conditions_of(select)):
             raise NotProvedError
         return RowsRead(select.sql(), frozenset({ONE_ROW}), named.unalias().sql(), {}, {}, unit.sql())
 
     def _of_tables(self, select: exp.Select, unit: str, also: str, *, distinct: bool) -> RowsRead:
-        own = projected(select)
-        self._see_tables(select, own.get(unit))
+        own = select_columns(select)
+        self._require_tables(select, own.get(unit))
         grouped, apart = select.args.get("group") is not None, select.args.get("distinct") is not None
         if grouped and (len(own) > 1 or not is_by_first(select)):
             raise NotProvedError
@@ -510,7 +522,7 @@ class _Reading:
                     return True
         return False
 
-    def _see_tables(self, select: exp.Select, unit: exp.Expr | None) -> None:
+    def _require_tables(self, select: exp.Select, unit: exp.Expr | None) -> None:
         """See that all rows that are somebody's are of the unit that is named, and all others public."""
         named = self._owned().named_in(select)
         if not isinstance(unit, exp.Column) or named.get(unit.table) != unit.name:

@@ -11,8 +11,8 @@ import sqlglot
 
 from dpsql.engines.base import Engine
 from dpsql.policy.model import Policy
-from dpsql.rewrite.analysis.declared import PublicRows
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.analysis.declared_facts import PublicRows
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 from dpsql.trial.heavy_apart import KeptUnits
 from dpsql.trial.records import MadeUpRecords, made_up_records
 from dpsql.trial.second_reading import UnitTables

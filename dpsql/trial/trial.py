@@ -26,16 +26,18 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.ir.constant_table import AnswerForm, AwaitedTable, ConstantTable, TableRows
-from dpsql.rewrite.ir.relation import awaiting, with_answers
-from dpsql.trial.asking import Outcome, TimeLimit, what_is_wrong
-from dpsql.trial.ground import Ground, GroundFailed, TrialPlace, trial_places
+from dpsql.rewrite.ir.constant_table import AnswerForm, ConstantTable, DeferredTable, TableRows
+from dpsql.rewrite.ir.relation import awaited_tables, with_answers
+from dpsql.trial.database_comparison import Outcome, TimeLimit, what_is_wrong
+from dpsql.trial.engine import DatabaseVariant, TrialEngine, TrialEngineFailed, database_variants
 from dpsql.trial.records import MOST_TRIED_ROWS
 from dpsql.trial.second_reading import is_proved
 from dpsql.trial.subject import TrialSubject
 from dpsql.trial.tried_forms import TriedForms, form_of
 
 _LOG = logging.getLogger("dpsql.trial")
+# Up to some number of rows the engine's text has no marks of heavy units: there are none of them to weigh apart (see
+# privacy/measurement/engine_sql.py). Both texts are tried.
 _CHOSEN = (3, 24)
 """Values of C where a statement's own is chosen by releases: a small one, and one for which units are marked."""
 _UNREADY = "databases"
@@ -45,6 +47,7 @@ _LONGEST = 20.0
 
 They are of the processor, where this process does the work.
 """
+# A failure is told again for some time: else a client that retries would keep the engine of the trial at work.
 _REMEMBERED, _LATE, _MOST_FAILURES = 600.0, 30.0, 1_000
 """Seconds for which a failure is told again without a trial; the same of what took too long; and of how many."""
 _SHOWN = 40
@@ -81,7 +84,7 @@ class StatementTrial:
     def __init__(
         self,
         subject: TrialSubject,
-        prepare: Callable[[TrialSubject], Ground],
+        prepare: Callable[[TrialSubject], TrialEngine],
         edition: str,
         emitter: Emitter,
         tried: TriedForms,
@@ -89,12 +92,14 @@ class StatementTrial:
     ) -> None:
         """Try on what `prepare` makes as soon as something is to be tried; `edition` is the engine's version, and ours."""
         self._subject, self._prepare, self._emitter, self._tried = subject, prepare, emitter, tried
+        # A form that has passed has done so for this engine's version, this version of dpsql, and this policy. With any
+        # other of them it is tried again.
         self._about = f"{edition} {subject.policy.fingerprint}"
         self._mode, self._making = mode, threading.Lock()
         self._failures: dict[str, tuple[_Failure, float]] = {}
         """By key the number of what failed lately, and until when that is told again."""
-        self._ground: Ground | None = None
-        self._places = trial_places(subject.records)
+        self._trial_engine: TrialEngine | None = None
+        self._places = database_variants(subject.records)
 
     def key(self, part: PricedMeasurement, kind: str) -> str:
         """Return what stands for a measurement's form, with what it is tried for."""
@@ -116,7 +121,7 @@ class StatementTrial:
         """Return whether the trial of a form did not go through all databases, for want of time; its price was proved."""
         return _of_shortness(key) in self._tried
 
-    def places(self, kind: str) -> Sequence[TrialPlace]:
+    def places(self, kind: str) -> Sequence[DatabaseVariant]:
         """Return where statements are tried for a kind."""
         return [place for place in self._places if place.kind == kind]
 
@@ -134,11 +139,15 @@ class StatementTrial:
             failed = self._failures.get(key)
             if failed is not None and time.monotonic() < failed[1]:
                 raise failed[0].error()
+        # Two independent opinions: the proof reads the text and runs nothing, the trial runs it and reads nothing. A
+        # text that is wrong has to deceive both in the same way.
         with ThreadPoolExecutor(1) as reading:
             proof = reading.submit(self.is_proved, part, kind)  # while the engine works
             outcomes = self._asked(key, part, kind, cancellation)
             proved = proof.result()
         late = next((outcome for outcome in outcomes if outcome.late), None)
+        # Time runs out for two reasons, a slow machine and a statement that is made slow on purpose. They can't be told
+        # apart, so that lateness alone never lets a text pass.
         if late is not None and not (proved and all(outcome.databases for outcome in outcomes)):
             raise self._failed(key, part, late).error()
         self._tried.add(key, outcomes[0].rows)
@@ -152,8 +161,8 @@ class StatementTrial:
 
     def _asked(self, key: str, part: PricedMeasurement, kind: str, cancellation: Cancellation) -> Sequence[Outcome]:
         """Ask the engine for a form's variants, and remember what is wrong; return what came of each."""
-        ground = self._ready()  # for which the first of all statements waits, and which is no fault of it
-        limit, places = TimeLimit(_LONGEST, in_process=ground.in_process), self.places(kind)
+        trial_engine = self._ready()  # for which the first of all statements waits, and which is no fault of it
+        limit, places = TimeLimit(_LONGEST, in_process=trial_engine.in_process), self.places(kind)
         variants, outcomes = list(self._variants(part)), list[Outcome]()
         for number, (measurement, sql) in enumerate(variants):
             # Of two numbers of rows each is tried on a database of its own.
@@ -189,21 +198,21 @@ class StatementTrial:
         texts = self._variants(part)
         return all(is_proved(measurement, sql, self._subject.language, tables) for measurement, sql in texts)
 
-    def _ready(self) -> Ground:
+    def _ready(self) -> TrialEngine:
         """Return the synthetic databases, which the first statement of a new form waits for."""
         with self._making:
-            if self._ground is None:
+            if self._trial_engine is None:
                 try:
-                    self._ground = self._prepare(self._subject)
-                except GroundFailed as failed:
+                    self._trial_engine = self._prepare(self._subject)
+                except TrialEngineFailed as failed:
                     _LOG.error("trial %s: %s", _UNREADY, failed)
                     raise _Failure(_UNREADY).error() from None
-            return self._ground
+            return self._trial_engine
 
     def _variants(self, part: PricedMeasurement) -> Iterator[tuple[Measured, str]]:
         """Yield a measurement as it may be asked: what releases will say is made up, as answers and numbers of rows."""
         measurement, sql = part.measurement, part.sql
-        if awaiting(measurement.relation):
+        if awaited_tables(measurement.relation):
             measurement = with_relation(measurement, with_answers(measurement.relation, _made_up_answer))
             sql = measurement.sql(self._emitter)
         bound = measurement.bound
@@ -226,16 +235,16 @@ class StatementTrial:
         self,
         measurement: Measured,
         sql: str,
-        places: Sequence[TrialPlace],
+        places: Sequence[DatabaseVariant],
         cancellation: Cancellation,
         limit: TimeLimit,
     ) -> Outcome:
         """Try one measurement in all places; databases that are gone are made anew, once."""
-        ground = self._ready()
-        outcome = what_is_wrong(ground, measurement, sql, places, cancellation, limit)
-        if outcome.wrong is not None and not ground.alive:
+        trial_engine = self._ready()
+        outcome = what_is_wrong(trial_engine, measurement, sql, places, cancellation, limit)
+        if outcome.wrong is not None and not trial_engine.alive:
             with self._making:
-                self._ground = None if self._ground is ground else self._ground
+                self._trial_engine = None if self._trial_engine is trial_engine else self._trial_engine
             outcome = what_is_wrong(self._ready(), measurement, sql, places, cancellation, limit)
         return outcome
 
@@ -245,6 +254,9 @@ class StatementTrial:
         What took too long is no mistake on certain rows, and its statement is long.
         """
         place = outcome.place
+        # To look into a failed trial: search the log for this number. The line has the statement in the words of the
+        # trial's engine and the made-up rows of the unit that moved it; nothing in it is anybody's. The same statement
+        # gets the same number again.
         number = hashlib.sha256(f"{place.name} {sql}".encode()).hexdigest()[:8]
         read = {source.table.name for source in measurement.relation.sources}
         rows = {
@@ -269,7 +281,7 @@ def _of_shortness(key: str) -> str:
     return hashlib.sha256(f"short {key}".encode()).hexdigest()
 
 
-def _made_up_answer(table: AwaitedTable) -> ConstantTable:
+def _made_up_answer(table: DeferredTable) -> ConstantTable:
     """Return some rows for the answer of an inner query."""
     if table.form is AnswerForm.FACTS:
         return table.answered(((1,), (None,)))

@@ -30,13 +30,14 @@ from dpsql.web import budget, explore
 from dpsql.web.asking import page as ask
 from dpsql.web.choosing import choose
 from dpsql.web.inputs import BadField
-from dpsql.web.page_context import HERE, Attempts, PageContext
+from dpsql.web.page_context import HERE, FailedAttempts, PageContext
 from dpsql.web.sessions import LONGEST_VISIT, Sessions, Visitor
-from dpsql.web.site import Gone, LoginRefused, Refused, Site
+from dpsql.web.site import LoginRefused, ServerLost, ServerRefused, Site
 from dpsql.wire.server.visits import REQUEST_TIMEOUT, Visits
 
 # Headers of every response: the browser runs and loads our own files only, sends nothing elsewhere, and keeps no page.
 
+# No 'unsafe-inline': a value of the data, or a column's name, that found its way into a page as HTML would run nothing.
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -73,6 +74,7 @@ class SafeHeaders:
             await self._app(scope, receive, send)
             return
         size = Headers(scope=scope).get("content-length", "0")
+        # A body whose length is not said beforehand could only be refused after it was read.
         chunked = "transfer-encoding" in Headers(scope=scope)
         if chunked or not size.isdecimal() or int(size) > _LARGEST_BODY:
             await PlainTextResponse("too large", 413)(scope, receive, dressed)
@@ -111,12 +113,12 @@ class PackedFiles(StaticFiles):
             "Vary": "Accept-Encoding",
         }
         kind, _ = guess_type(full_path)
-        packed = Response(compressed(Path(full_path), stat_result.st_mtime_ns), status_code, headers, kind)
+        packed = Response(compress_file(Path(full_path), stat_result.st_mtime_ns), status_code, headers, kind)
         return NotModifiedResponse(packed.headers) if self.is_not_modified(packed.headers, asked) else packed
 
 
 @cache
-def compressed(path: Path, _: int) -> bytes:
+def compress_file(path: Path, _: int) -> bytes:
     """Return a file's contents, compressed; the number is when it was changed last."""
     return gzip.compress(path.read_bytes(), mtime=0)
 
@@ -125,7 +127,7 @@ def compress_all(directory: Path) -> None:
     """Compress what will be asked for before anybody does."""
     for path in directory.rglob("*"):
         if path.suffix in _TEXTS:
-            compressed(path, path.stat().st_mtime_ns)
+            compress_file(path, path.stat().st_mtime_ns)
 
 
 # Logging in and out: the name and the password are checked by logging in to the server, and only that connection is kept.
@@ -137,10 +139,10 @@ async def login_page(request: Request, context: PageContext) -> Response:
     """Return the form."""
     if await context.sessions.visitor(request):
         return RedirectResponse("/ask", 303)
-    return arriving(request, context) or context.page(request, "login.html")
+    return arrival_page(request, context) or context.page(request, "login.html")
 
 
-def arriving(request: Request, context: PageContext) -> Response | None:
+def arrival_page(request: Request, context: PageContext) -> Response | None:
     """Return a page that leads here anew, for who came by a link from another site and may be logged in.
 
     Their browser leaves the strict cookie out of that visit. A page with a form would set another in its place.
@@ -155,6 +157,8 @@ async def log_in(request: Request, context: PageContext) -> Response:
     fields = await context.form(request)
     user, password = fields.get("user", ""), fields.get("password", "")
     address = request.client.host if request.client else ""
+    # An attempt counts as failed from its beginning, and is forgotten when it succeeds: a hundred at once are a
+    # hundred.
     wait = context.attempts.begin(address, user)
     if wait:
         refused = context.page(
@@ -166,7 +170,7 @@ async def log_in(request: Request, context: PageContext) -> Response:
         client = await context.site.connect(user, password, address)
     except LoginRefused:
         return context.page(request, "login.html", status=401, error=_WRONG, user=user)
-    except Refused as refusal:
+    except ServerRefused as refusal:
         return context.page(request, "login.html", status=503, error=refusal.message, user=user)
     context.attempts.succeed(address, user)
     await context.sessions.enter(request, context.site, user, client)
@@ -192,7 +196,7 @@ _NOT_FOUND = 404
 def make_app(site: Site) -> tuple[ASGIApp, PageContext]:
     """Return the application, and the state that its pages share."""
     sessions = Sessions(site.clock)
-    context = PageContext(site, sessions, Attempts(site.clock))
+    context = PageContext(site, sessions, FailedAttempts(site.clock))
     cookie = Middleware(
         SessionMiddleware,
         secret_key=sessions.secret,
@@ -227,7 +231,7 @@ def _routes(context: PageContext) -> list[Route | Mount]:
         Route("/ask/stop", _data(context, ask.stop), methods=["POST"]),
         Route("/ask/history", _data(context, ask.history), methods=["POST"]),
         Route("/ask/share", _data(context, ask.share), methods=["POST"]),
-        Route("/ask/shared", _data(context, ask.shared), methods=["POST"]),
+        Route("/ask/shared", _data(context, ask.shared_statement), methods=["POST"]),
         Route("/explore", _page(context, explore.explore_page)),
         Route("/explore/story", _data(context, explore.story)),
         Route("/explore/price", _data(context, explore.explore_price)),
@@ -281,10 +285,10 @@ def _page(context: PageContext, answer: Closed) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         visitor = await context.sessions.visitor(request)
         if visitor is None:
-            return arriving(request, context) or RedirectResponse("/login", 303)
+            return arrival_page(request, context) or RedirectResponse("/login", 303)
         try:
             return await answer(request, context, visitor)
-        except Gone:
+        except ServerLost:
             await context.sessions.leave(request)
             return RedirectResponse("/login", 303)
 
@@ -304,9 +308,9 @@ def _data(context: PageContext, answer: Closed) -> Endpoint:
             return _error(400, str(error), field=error.field)
         except BadInput as error:
             return _error(400, str(error))
-        except Refused as refusal:
+        except ServerRefused as refusal:
             return _error(409, refusal.message, refusal.hint)
-        except Gone:
+        except ServerLost:
             await context.sessions.leave(request)
             return _error(401, "the connection to the server is lost; log in again")
 

@@ -22,7 +22,7 @@ from dpsql.policy.model import Accounting, DatasetBudget, Privacy, Role
 from dpsql.web.inputs import Json, brief
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
-from dpsql.web.site import Gone, Refused, Site, visible
+from dpsql.web.site import ServerLost, ServerRefused, Site, visible
 
 _PROFILE = "SELECT concat_ws('.', table_name, column_name), what, value, margin FROM dpsql.profile"
 _STANDING = """SELECT role_name, table_name, term, state, epsilon::text, statement, periods, last_period, measured_until::date
@@ -35,7 +35,7 @@ _USUAL = min(membership_epsilon(MEMBERSHIP), value_epsilon(VALUE))
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class BudgetBar:
     """A budget as a bar."""
 
     name: str
@@ -75,7 +75,7 @@ class KnownLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Stands:
+class StandingLine:
     """A question that is paid once a term."""
 
     role: str
@@ -105,25 +105,25 @@ async def _profile(site: Site, visitor: Visitor) -> list[KnownLine]:
         return []
     try:
         return [_known(*row) for row in await visitor.client.rows(_PROFILE)]
-    except (Refused, Gone):
+    except (ServerRefused, ServerLost):
         return []
 
 
-async def _stands(site: Site, visitor: Visitor) -> list[Stands]:
+async def _stands(site: Site, visitor: Visitor) -> list[StandingLine]:
     """Return the questions that stand, or stood; without them the page is what it is."""
     if all(table.grows is None for table in site.policy.tables.values()):
         return []
     try:
         return [_stand(*row) for row in await visitor.client.rows(_STANDING)]
-    except (Refused, Gone):
+    except (ServerRefused, ServerLost):
         return []
 
 
-def _stand(*row: object) -> Stands:
+def _stand(*row: object) -> StandingLine:
     role, table, term, state, epsilon, statement, periods, last, until = row
     told = "nothing yet" if last is None else f"{periods} periods, the last from {last}"
     about = f"{table}, {term}"
-    return Stands(str(role), about, str(state), brief(Fraction(str(epsilon))), str(statement), told, str(until))
+    return StandingLine(str(role), about, str(state), brief(Fraction(str(epsilon))), str(statement), told, str(until))
 
 
 def _known(of: object, what: object, value: object, margin: object) -> KnownLine:
@@ -143,7 +143,7 @@ async def charges(_: Request, context: PageContext, visitor: Visitor) -> Respons
     return JSONResponse({"roles": [series for series in every_series if series["times"]]})
 
 
-def _read(site: Site, visitor: Visitor) -> tuple[list[Bar], list[Bar], list[ExpensiveStatement], int]:
+def _read(site: Site, visitor: Visitor) -> tuple[list[BudgetBar], list[BudgetBar], list[ExpensiveStatement], int]:
     roles = visible(site.policy, visitor.role)
     balances = [_balance(site, visitor, role) for role in roles]
     lines = {role.name: site.ledger.entries(role.name, _RECENT) for role in roles}
@@ -173,7 +173,7 @@ def _balance(site: Site, visitor: Visitor, role: Role) -> Balance:
     return site.ledger.balance(Account(visitor.user, role, site.policy.budgets[role.protects]), read=site.read())
 
 
-def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
+def _role_bar(balance: Balance, lines: Sequence[Entry]) -> BudgetBar:
     """Return a role's bar; its risk is that of all periods together, since what was learnt is not forgotten."""
     role, spent = balance.account.role, (balance.role_filter.spent, balance.role_left)
     renews = f"renews on {balance.renews} (UTC)" if balance.renews else "does not renew"
@@ -191,14 +191,14 @@ def _role_bar(balance: Balance, lines: Sequence[Entry]) -> Bar:
     return _bar(role.name, note, balance.role_total, spent, now, f"each {role.budget.period}, and they add up")
 
 
-def _bar(name: str, note: str, budget: Privacy, amounts: tuple[Privacy, Privacy], now: str, often: str) -> Bar:
+def _bar(name: str, note: str, budget: Privacy, amounts: tuple[Privacy, Privacy], now: str, often: str) -> BudgetBar:
     spent, left = amounts
     share = float(min(spent.epsilon / budget.epsilon, Fraction(1)))
     delta = f"δ: {show_down(spent.delta)} of {show_down(budget.delta)} spent" if budget.delta else ""
     kept = budget.epsilon <= _USUAL
     verdict = "within" if kept else "more than"
     end = f"{_risk(budget.epsilon)}, {often}: {verdict} the ε ≤ {brief(_USUAL)} of the usual promises"
-    return Bar(
+    return BudgetBar(
         name, note, show_down(budget.epsilon), brief(spent.epsilon), brief(left.epsilon), share, delta, now, end, kept
     )
 

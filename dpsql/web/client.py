@@ -14,7 +14,7 @@ from psycopg.types.string import TextLoader
 from dpsql.bounded_rows import BoundedConnection, RowTooLong
 from dpsql.errors import DpsqlError
 from dpsql.libpq import OWN
-from dpsql.web.site import Answer, Cells, Gone, LoginRefused, Refused
+from dpsql.web.site import Answer, Cells, LoginRefused, ServerLost, ServerRefused
 
 _ANY = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 # compared with, not listened on
 _PATIENCE = 10  # seconds for the log-in
@@ -43,7 +43,7 @@ class Address:
         try:
             right = await self.vouch(user, password, host, application)
         except DpsqlError as failed:
-            raise Refused(failed.message, failed.hint) from None
+            raise ServerRefused(failed.message, failed.hint) from None
         if not right:
             raise LoginRefused
         # The connection never leaves this machine, so its certificate need not be verified.
@@ -64,7 +64,9 @@ class Address:
             connection = await BoundedConnection.connect(words, autocommit=True)
         except (psycopg.Error, ValueError) as error:
             if "too many connections" in str(error):
-                raise Refused("there are too many open connections with this name; log out elsewhere first") from None
+                raise ServerRefused(
+                    "there are too many open connections with this name; log out elsewhere first"
+                ) from None
             raise LoginRefused from None
         return SqlClient(connection, (self.host, self.port))
 
@@ -111,7 +113,7 @@ class SqlClient:
                 self._notices.clear()
                 return await self._read(statement.encode())
             except UnicodeError:
-                raise Refused("the text has characters that UTF-8 does not have; leave them out") from None
+                raise ServerRefused("the text has characters that UTF-8 does not have; leave them out") from None
             except (psycopg.Error, RowTooLong) as error:
                 raise self._failed(error) from None
 
@@ -150,15 +152,15 @@ class SqlClient:
             notices,
         )
 
-    def _failed(self, error: psycopg.Error | RowTooLong) -> Refused | Gone:
+    def _failed(self, error: psycopg.Error | RowTooLong) -> ServerRefused | ServerLost:
         """Return a failure as the pages tell it."""
         if isinstance(error, RowTooLong):
-            return Refused(str(error))
+            return ServerRefused(str(error))
         if self._connection.broken or self._connection.closed:
-            return Gone()
+            return ServerLost()
         said = error.diag
         detail, place = said.message_detail or "", said.statement_position
-        return Refused(
+        return ServerRefused(
             said.message_primary or "the server did not answer",
             said.message_hint,
             detail.removeprefix(_RULE) if detail.startswith(_RULE) else None,

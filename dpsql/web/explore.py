@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.privacy_loss import compose, left_of, show_down
+from dpsql.accounting.privacy_loss import compose, remaining, show_down
 from dpsql.epsilon.numbers import BadInput
 from dpsql.gateway.explaining.explained import Explained
 from dpsql.plots.density import SMOOTHING
@@ -43,7 +43,7 @@ _DECLARED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class BoundedColumn:
     """A number column of a protected table with equal buckets over its declared range."""
 
     table: str
@@ -77,7 +77,7 @@ class Bounded:
         return counts
 
 
-async def bounded_columns(client: RowsClient, policy: Policy) -> tuple[Bounded, ...]:
+async def bounded_columns(client: RowsClient, policy: Policy) -> tuple[BoundedColumn, ...]:
     """Return the columns that the visitor may ask about, read from `dpsql.columns` over their own connection."""
     rows = [tuple(map(str, row)) for row in await client.rows(_DECLARED)]
     tables = {name for name, table in policy.tables.items() if not table.public}
@@ -86,7 +86,7 @@ async def bounded_columns(client: RowsClient, policy: Policy) -> tuple[Bounded, 
     return tuple(_bounded(row, is_path=(row[0], row[1]) in paths) for row in numbers)
 
 
-def _bounded(row: Sequence[str], *, is_path: bool) -> Bounded:
+def _bounded(row: Sequence[str], *, is_path: bool) -> BoundedColumn:
     """Return a column, or a path in one of JSON, whose name is SQL already."""
     table, column, table_sql, column_sql, kind, low, high, description = row
     column_sql = f"({column})::{kind}" if is_path else column_sql
@@ -95,7 +95,7 @@ def _bounded(row: Sequence[str], *, is_path: bool) -> Bounded:
         # Whole numbers stand in the middle of their buckets.
         buckets = min(buckets, int(last - first) + 1)
         first, last = first - Fraction(1, 2), last + Fraction(1, 2)
-    return Bounded(table, column, (table_sql, column_sql), first, last, buckets, description)
+    return BoundedColumn(table, column, (table_sql, column_sql), first, last, buckets, description)
 
 
 def _decimal(value: Fraction) -> str:
@@ -224,14 +224,14 @@ async def ask(request: Request, context: PageContext, visitor: Visitor) -> Respo
     return JSONResponse(
         {
             "counts": column.counts(rows),
-            "charged": show_down(left_of(after, before).epsilon),
+            "charged": show_down(remaining(after, before).epsilon),
             "left": brief(left.epsilon),
             **await _facts(column, epsilon, context.site, visitor),
         }
     )
 
 
-async def _chosen(request: Request, context: PageContext, visitor: Visitor) -> tuple[Bounded, Fraction]:
+async def _chosen(request: Request, context: PageContext, visitor: Visitor) -> tuple[BoundedColumn, Fraction]:
     """Return the column, which must be one that the visitor's own connection shows, and the ε within the role's limit."""
     given = request.query_params if request.method == "GET" else await context.form(request)
     columns = {column.name: column for column in await bounded_columns(visitor.client, context.site.policy)}
@@ -243,7 +243,7 @@ async def _chosen(request: Request, context: PageContext, visitor: Visitor) -> t
     )
 
 
-async def _facts(column: Bounded, epsilon: Fraction, site: Site, visitor: Visitor) -> Json:
+async def _facts(column: BoundedColumn, epsilon: Fraction, site: Site, visitor: Visitor) -> Json:
     """Return what is known of a question before it is asked: how far its counts err is what EXPLAIN says to this visitor."""
     rows = [site.policy.tables[column.table].units[visitor.role.protects].max_rows]
     ((plan,),) = await visitor.client.rows(f"EXPLAIN (FORMAT JSON) {column.statement}", str(float(epsilon)))

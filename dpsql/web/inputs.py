@@ -35,7 +35,7 @@ def fraction(given: Mapping[str, str], name: str, low: Fraction | int, high: Fra
     return value
 
 
-def whole(given: Mapping[str, str], name: str, low: int, high: int) -> int:
+def whole_number(given: Mapping[str, str], name: str, low: int, high: int) -> int:
     """Return a whole number; see `fraction`."""
     value = fraction(given, name, low, high)
     if value.denominator != 1:

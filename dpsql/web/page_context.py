@@ -31,7 +31,7 @@ _DIGITS = 32
 
 
 @dataclass(slots=True)
-class Shelf:
+class SharedStatements:
     """The statements whose links were copied since the server started, the newest last."""
 
     _kept: OrderedDict[tuple[str, str], str] = field(default_factory=OrderedDict, repr=False)
@@ -81,7 +81,7 @@ _Key = tuple[str, str | None]
 
 
 @dataclass(slots=True)
-class Attempts:
+class FailedAttempts:
     """The attempts of the last minutes that have not succeeded."""
 
     clock: Callable[[], float]
@@ -141,8 +141,8 @@ class PageContext:
     site: Site
     """It is replaced when the configuration is read again."""
     sessions: Sessions
-    attempts: Attempts
-    shelf: Shelf = field(default_factory=Shelf)
+    attempts: FailedAttempts
+    shelf: SharedStatements = field(default_factory=SharedStatements)
 
     def page(
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object

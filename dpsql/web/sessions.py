@@ -20,6 +20,8 @@ LONGEST_VISIT = 12 * 60 * 60
 """Seconds after which every visitor has to log in again."""
 MOST_VISITS = 8
 """The most visits of one user at a time; with one more, the one that was idle longest ends."""
+# The cookie has nothing but this key, signed. What belongs to a visit (the connection, the role) is in this process, so
+# that a server that stops logs everybody out, and a cookie that is copied ends with the visit.
 _KEY = "visit"
 
 
@@ -108,6 +110,7 @@ class Sessions:
 
     async def _end(self, key: str) -> None:
         """Log a visitor out, unless that was done meanwhile."""
+        # Removed before anything is awaited: two requests may end one visit, and the second finds none.
         visitor = self._visitors.pop(key, None)
         if visitor is not None:
             await visitor.client.close()

@@ -40,8 +40,8 @@ class RowsClient(Protocol):
         """Return the answer to a statement that pays at most `epsilon`.
 
         Raises:
-            Refused: the server said no; the message is for the visitor.
-            Gone: the connection is lost.
+            ServerRefused: the server said no; the message is for the visitor.
+            ServerLost: the connection is lost.
         """
 
 
@@ -60,8 +60,8 @@ class VisitorClient(RowsClient, Protocol):
         """Return the answer to one statement under these settings of the session, and no others.
 
         Raises:
-            Refused: the server said no; the message is for the visitor.
-            Gone: the connection is lost.
+            ServerRefused: the server said no; the message is for the visitor.
+            ServerLost: the connection is lost.
         """
 
     async def stop(self) -> None:
@@ -71,7 +71,7 @@ class VisitorClient(RowsClient, Protocol):
         """Hang up."""
 
 
-class Refused(Exception):
+class ServerRefused(Exception):
     """The server's own words to its client."""
 
     def __init__(
@@ -85,18 +85,18 @@ class Refused(Exception):
         """The character of the statement that it is about, from 1 on."""
 
 
-class Gone(Exception):
+class ServerLost(Exception):
     """The connection to the server is lost."""
 
 
 class LoginRefused(Exception):
-    """The name and the password do not belong together."""
+    """The name or the password is wrong."""
 
 
 Connect = Callable[[str, str, str], Awaitable[VisitorClient]]
 """Logs in at the server with a name and a password, for a visitor from an address.
 
-Raises `LoginRefused`, or `Refused` with the reason.
+Raises `LoginRefused`, or `ServerRefused` with the reason.
 """
 
 

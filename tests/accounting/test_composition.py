@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpsql.accounting.privacy_loss import compose, equal_share, left_of
+from dpsql.accounting.privacy_loss import compose, equal_share, remaining
 from dpsql.policy.model import Privacy
 
 
@@ -15,7 +15,7 @@ def test_amounts_add_up_exactly() -> None:
 
 def test_lowered_budget_leaves_nothing() -> None:
     """A budget below what was spent leaves zero, not less."""
-    assert left_of(Privacy(Fraction(1)), Privacy(Fraction(2), Fraction("1e-6"))) == Privacy(Fraction(0))
+    assert remaining(Privacy(Fraction(1)), Privacy(Fraction(2), Fraction("1e-6"))) == Privacy(Fraction(0))
 
 
 @pytest.mark.parametrize("number", [1, 3, 7, 400])

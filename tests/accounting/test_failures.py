@@ -6,15 +6,15 @@ from datetime import timedelta
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import ChargeItem, Failing, Failure, Ledger
+from dpsql.accounting.ledger import ChargeItem, Failure, FailureKind, Ledger
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.errors import AccountClosed, InternalError
 from dpsql.policy.model import RoleLimits
 from tests.accounting.conftest import Opened
 from tests.support.fix_ledger import Clock, account_of, ask, item_of, spent
 
-ENGINE = Failure(Failing.ENGINE, "the engine could not run the statement")
-BROKEN = Failure(Failing.BROKEN, "IndexError in privacy/exact.py, line 9")
+ENGINE = Failure(FailureKind.ENGINE, "the engine could not run the statement")
+BROKEN = Failure(FailureKind.BROKEN, "IndexError in privacy/exact.py, line 9")
 
 
 def patient(failures: int, role: str = "analyst") -> Account:
@@ -47,7 +47,7 @@ def test_failures_of_several_days_do_not_add_up(ledger: SqlLedger, clock: Clock)
 def test_what_took_too_long_counts_like_what_failed(ledger: SqlLedger) -> None:
     """How long a statement takes depends on rows."""
     account = patient(2)
-    fail(ledger, account, "a", Failure(Failing.LATE, "the time limit was met"))
+    fail(ledger, account, "a", Failure(FailureKind.LATE, "the time limit was met"))
     fail(ledger, account, "b", ENGINE)
     assert ledger.is_closed("analyst")
 
@@ -69,14 +69,14 @@ def test_a_closed_account_pays_for_nothing(ledger: SqlLedger) -> None:
     before = spent(ledger, account)
     assert ask(ledger, account, item_of("stored")) == {"stored": b"release of stored"}
     with ledger.open_statement(account, "", [item_of("a"), item_of("never asked")]) as statement:
-        assert (statement.failed, statement.charge.keys) == (Failing.ENGINE, frozenset())
+        assert (statement.failed, statement.charge.keys) == (FailureKind.ENGINE, frozenset())
     with pytest.raises(AccountClosed, match='"analyst" is closed') as caught:
         ask(ledger, account, item_of("b"))
     assert "dpsql unlock analyst" in (caught.value.hint or "")
     assert spent(ledger, account) == before
     assert ledger.balance(account).closed
     with ledger.open_statement(other, "", [item_of("a")]) as statement:
-        assert statement.failed is Failing.ENGINE
+        assert statement.failed is FailureKind.ENGINE
     assert spent(ledger, other)[0] > 0
     assert not ledger.is_closed("other")
 
@@ -98,7 +98,7 @@ def test_unlocking_opens_the_account_and_is_written_down(opened: Opened) -> None
         fail(server, account, "c")
         assert not server.is_closed("analyst")
         with server.open_statement(account, "", [item_of("a")]) as statement:
-            assert statement.failed is Failing.ENGINE
+            assert statement.failed is FailureKind.ENGINE
 
 
 def of_form(key: str, form: str) -> ChargeItem:
@@ -130,7 +130,7 @@ def test_a_bug_refuses_its_form_to_the_role_alone(opened: Opened) -> None:
             "of another role": b"release of of another role"
         }
         with server.open_statement(account, "", [of_form("a", "f")]) as statement:
-            assert statement.failed is Failing.BROKEN
+            assert statement.failed is FailureKind.BROKEN
         ask(server, account, of_form("d", "g"))
         ask(server, other, of_form("e", "f"))
         assert (server.balance(account).broken, server.balance(other).broken) == (frozenset({"f"}), frozenset())
@@ -174,7 +174,7 @@ def test_what_failed_is_no_release_of_another(opened: Opened) -> None:
             bad.fail("c", ENGINE)
             assert good.store("c", b"noisy") == b"noisy"
         with first.open_statement(patient(9), "", [item_of("c")]) as statement:
-            assert (statement.failed, statement.stored) == (Failing.ENGINE, {})
+            assert (statement.failed, statement.stored) == (FailureKind.ENGINE, {})
 
 
 def test_only_what_was_charged_can_fail(ledger: SqlLedger) -> None:

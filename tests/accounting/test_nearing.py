@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.balance import Account, Balance, nearing
+from dpsql.accounting.balance import Account, Balance, budget_notice
 from dpsql.accounting.ledger import ChargeItem
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.load import load
@@ -29,7 +29,7 @@ def account(tmp_path: Path) -> Account:
 
 def _told(account: Account, spent: str, cost: str, of_all: str = "0") -> tuple[str, ...]:
     balance = Balance(account, _privacy(spent), _privacy(of_all), None)
-    return nearing(balance, [_privacy(cost)], [_privacy(cost)])
+    return budget_notice(balance, [_privacy(cost)], [_privacy(cost)])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_randomized_response, identity
 
-from dpsql.accounting.balance import Account, PrivacyFilter, counted
+from dpsql.accounting.balance import Account, PrivacyFilter, total_charged
 from dpsql.accounting.ledger import Ledger
 from dpsql.accounting.privacy_loss import compose
 from dpsql.accounting.zcdp import rho_of
@@ -27,7 +27,7 @@ def _zcdp(epsilon: str, delta: str, own: str = "0") -> PrivacyFilter:
 
 
 def _charge(budget: PrivacyFilter, cost: Privacy) -> PrivacyFilter | None:
-    price = counted((cost,), budget.accounting)
+    price = total_charged((cost,), budget.accounting)
     return replace(budget, charged=compose((budget.charged, price))) if budget.pays(price) else None
 
 
@@ -44,7 +44,7 @@ def _worst(budget: PrivacyFilter, unit: Fraction) -> float:
     value: dict[tuple[int, ...], np.ndarray] = {}
     for asked in sorted(product(*(range(number + 1) for number in most)), key=sum, reverse=True):
         costs = [Privacy(size * unit) for size, number in zip(SIZES, asked, strict=True) for _ in range(number)]
-        if not budget.pays(counted(costs, budget.accounting)):
+        if not budget.pays(total_charged(costs, budget.accounting)):
             continue
         best = np.maximum(1 - np.exp(np.minimum(float(total) - losses, 50)), 0)
         for place, size in enumerate(SIZES):
@@ -161,15 +161,15 @@ def test_what_has_no_epsilon_leaves_no_room_in_a_sum() -> None:
     """Its ρ counts where ρ is counted; where ε is added up nothing is left, and nothing pays for it."""
     normal, pure = Privacy(Fraction(1, 10), Fraction(0), rho_of(Fraction(1, 10))), Privacy(Fraction(1, 10))
     total = Privacy(Fraction(5), Fraction("1e-6"))
-    assert counted((normal, pure), Accounting.ZCDP) == Privacy(2 * rho_of(Fraction(1, 10)))
-    summed = counted((normal, pure), Accounting.SUM)
+    assert total_charged((normal, pure), Accounting.ZCDP) == Privacy(2 * rho_of(Fraction(1, 10)))
+    summed = total_charged((normal, pure), Accounting.SUM)
     assert summed == Privacy(Fraction(2, 10), Fraction(0), rho_of(Fraction(1, 10)))
-    for charged in (summed, counted((normal,), Accounting.SUM)):
+    for charged in (summed, total_charged((normal,), Accounting.SUM)):
         budget = PrivacyFilter(total, None, charged)
         assert budget.room == budget.left == Privacy(Fraction(0))
         assert not budget.pays(pure)
         assert not budget.questions(pure)
     assert not PrivacyFilter(total, None, Privacy(Fraction(0))).pays(normal)
-    concentrated = PrivacyFilter(total, total.delta, counted((normal,), Accounting.ZCDP))
-    assert concentrated.pays(counted((normal,), Accounting.ZCDP))
+    concentrated = PrivacyFilter(total, total.delta, total_charged((normal,), Accounting.ZCDP))
+    assert concentrated.pays(total_charged((normal,), Accounting.ZCDP))
     assert concentrated.questions(normal) == concentrated.questions(pure) > 80

@@ -8,8 +8,8 @@ import pytest
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
-from dpsql.rewrite.ir.literal import Spelled
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.ir.literal import SpelledSql
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.translate.public.speller import spell
 from dpsql.shadow.contents.role import ORACLE
@@ -115,7 +115,7 @@ def test_the_old_way_would_have_left(world: World) -> None:
 @pytest.mark.parametrize("constant", ["'now'::timestamp", "now()", "('n' || 'ow')::timestamp", "'{now}'::timestamp[]"])
 def test_the_time_does_not_stand_still(constant: str, world: World) -> None:
     """However often it is asked, on one session; and a plan made of it is made again."""
-    statement = parse(f"SELECT {constant}", parsed)
+    statement = parse(f"SELECT {constant}", parse_query)
     assert statement is not None
     asked, seen = spell(statement.queries[0].tree.expressions[0]), set()
     for _ in range(8 * len(world.session._all)):
@@ -127,8 +127,8 @@ def test_the_time_does_not_stand_still(constant: str, world: World) -> None:
 
 def test_each_question_has_its_own_settings(world: World) -> None:
     """Time zone and order of dates are the asking session's, whoever asked before."""
-    midnight = Spelled("CAST('2020-01-01 00:00+00' AS timestamptz)")
-    day = Spelled("CAST('01-02-2020' AS date)")
+    midnight = SpelledSql("CAST('2020-01-01 00:00+00' AS timestamptz)")
+    day = SpelledSql("CAST('01-02-2020' AS date)")
     for _ in range(8):
         for zone, shown in (("UTC", "2020-01-01 00:00:00+00"), ("Asia/Tokyo", "2020-01-01 09:00:00+09")):
             assert world.oracle(Settings(time_zone=zone)).constant(midnight)[0] == shown
@@ -140,5 +140,5 @@ def test_a_session_is_reset_after_an_error(world: World) -> None:
     """What failed leaves no transaction open."""
     for _ in range(6):
         with pytest.raises(DpsqlError):
-            world.oracle().constant(Spelled("(1 / 0)"))
-        assert world.oracle().constant(Spelled("1")) == ("1", "integer")
+            world.oracle().constant(SpelledSql("(1 / 0)"))
+        assert world.oracle().constant(SpelledSql("1")) == ("1", "integer")

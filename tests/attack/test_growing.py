@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.syntax.whole.analyze import analyze
 from tests.support.fix_shop import Shops
 from tests.support.shop_desk import Desk

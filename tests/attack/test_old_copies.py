@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.errors import BudgetExhausted, EngineNotReady
 from dpsql.policy.model import DatasetBudget, Period, Policy, Privacy, RoleBudget
 from tests.support.fix_ledger import Clock
@@ -33,7 +33,7 @@ def test_a_copy_has_the_budget_of_one_window(
     engine, policy = Memory(policy), renewing(policy)
     with SqliteLedger(tmp_path / "ledger.db", clock) as ledger:
         client, taken, hints = new_client(engine, policy=policy, ledger=ledger), clock.now, list[str | None]()
-        engine.edition = Edition("20240515T120000000000Z", taken, taken)
+        engine.edition = SnapshotVersion("20240515T120000000000Z", taken, taken)
         for day in range(0, 40, days):
             clock.now = taken + timedelta(days=day)
             try:
@@ -54,7 +54,7 @@ def test_copies_as_far_apart_as_a_stay_share_a_budget(
     with SqliteLedger(tmp_path / "ledger.db", clock) as ledger:
         client, answered = new_client(engine, policy=policy, ledger=ledger), list[tuple[int, int]]()
         for week in range(4):
-            engine.edition = Edition(f"2024051{week}T120000000000Z", clock.now, clock.now)
+            engine.edition = SnapshotVersion(f"2024051{week}T120000000000Z", clock.now, clock.now)
             for number in range(3):
                 try:
                     client.ask(f"SELECT count(*) FROM rides WHERE fare > {number}")
@@ -70,7 +70,7 @@ def test_nothing_is_charged_on_a_copy_that_is_too_old(policy: Policy, new_client
     """What was answered before stays free."""
     engine, now = Memory(policy), datetime.now(UTC)
     client = new_client(engine)
-    engine.edition = Edition("20240515T120000000000Z", now, now)
+    engine.edition = SnapshotVersion("20240515T120000000000Z", now, now)
     client.ask("SELECT count(*) FROM rides")
     engine.edition = replace(engine.edition, until=now)
     client.ask("SELECT count(*) FROM rides")

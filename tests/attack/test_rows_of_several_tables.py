@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.engines.tables import check_tables
+from dpsql.engines.tables import require_tables
 from dpsql.errors import ConfigError, DpsqlError
 from dpsql.privacy.measurement import engine_sql
 from dpsql.rewrite.analysis import owners as analysed
@@ -186,7 +186,7 @@ def test_a_reference_that_is_not_enforced_is_refused(
     with pytest.raises(DpsqlError) as refused:
         asked(sql, shop)
     assert refused.value.because == "reference-not-enforced"
-    monkeypatch.setattr(analysed, "_check_enforced", lambda *_: None)
+    monkeypatch.setattr(analysed, "_require_enforced", lambda *_: None)
     (part,) = asked(sql, shop)
     assert worst(part, shop, [TWO_OWNERS], *UNITS) > Measured.of(part, shop.engine, shop.world).claim
 
@@ -205,7 +205,7 @@ def test_a_start_without_the_constraint_is_refused(loose: Shops) -> None:
     """The owner learns which table has to have it."""
     for shop in loose.values():
         with pytest.raises(ConfigError) as refused:
-            check_tables(shop.policy, shop.engine)
+            require_tables(shop.policy, shop.engine)
         for table, key in (("items", f"{of('orders')}.order_id"), ("returns", f"{of('lines')}.(bill, place)")):
             assert f'the unit "customer" of table "{of(table)}" goes through {key}, which' in refused.value.message
 
@@ -213,4 +213,4 @@ def test_a_start_without_the_constraint_is_refused(loose: Shops) -> None:
 def test_a_start_with_the_constraint_is_not(shops: Shops) -> None:
     """The very constraint is enough."""
     for shop in shops.values():
-        check_tables(shop.policy, shop.engine)
+        require_tables(shop.policy, shop.engine)

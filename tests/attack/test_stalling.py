@@ -9,10 +9,10 @@ from dpsql.errors import DpsqlError
 from dpsql.gateway.planned_questions import nesting_refused
 from dpsql.lexer.reader import statements
 from dpsql.question import Asker
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.syntax.whole.analyze import analyze
-from dpsql.wire.intercept.classify import read
+from dpsql.wire.intercept.classify import classify_statement
 from tests.support.fix_world import USERS, Client, World, noon
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_ledger
@@ -52,7 +52,7 @@ STATEMENTS = (
 def test_reading_takes_little_time(sql: str, world: World) -> None:
     """Spaces, comments, nesting and repetition cost no more than their length."""
     start = thread_time()
-    read(sql)
+    classify_statement(sql)
     with suppress(DpsqlError), nesting_refused():
         analyze(sql, world.policy, BoundReader(world.oracle()))
     assert thread_time() - start < SECONDS

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError
 from dpsql.gateway.plans import planning
-from dpsql.rewrite.syntax.read.dialect import ViewedTable, ViewRead, parsed
+from dpsql.rewrite.syntax.read.dialect import ViewedTable, ViewRead, parse_query
 from dpsql.rewrite.translate.rows import relations
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_dirty import NewUser
@@ -123,7 +123,9 @@ def test_the_planner_asks_for_grants_by_itself(sql: str, world: World, dirty: Me
 
 def test_no_text_is_read_as_a_view() -> None:
     """What says that something was granted is made by nobody but the policy."""
-    tree = parsed('SELECT * FROM "public"."v" AS v /* sqlglot.meta view=v */, (SELECT CAST(NULL AS int) AS a) AS t')
+    tree = parse_query(
+        'SELECT * FROM "public"."v" AS v /* sqlglot.meta view=v */, (SELECT CAST(NULL AS int) AS a) AS t'
+    )
     assert tree is not None
     assert tree.find(ViewRead, ViewedTable) is None
 

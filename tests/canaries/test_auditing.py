@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.canaries import auditing
-from dpsql.canaries.auditing import ALL, AuditedQuestion, audited, questions_of
+from dpsql.canaries.auditing import ALL, AuditedQuestion, audit_questions, questions_of
 from dpsql.engines.open import open_engine
 from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.policy.config import Config, EngineConfig, PostgresServer, SparkServer
@@ -29,7 +29,7 @@ def config(tmp_path: Path) -> Config:
 def _audit(config: Config, minutes: float, like: EngineConfig | None = None) -> Iterator[AuditedQuestion]:
     role = replace(config.policy.roles["analyst"], per_query=Privacy(Fraction(1)))
     public = read_public(config.policy, open_engine(config)).rows
-    return audited(replace(config, engine=like or config.engine), role, public, minutes, lambda _: None)
+    return audit_questions(replace(config, engine=like or config.engine), role, public, minutes, lambda _: None)
 
 
 ENGINES = {"duckdb": None, "postgres": PostgresServer(""), "spark": SparkServer("")}
@@ -64,6 +64,6 @@ def test_tables_of_schemas_are_audited(engine: str, tmp_path: Path, monkeypatch:
     like = replace(config, engine=ENGINES[engine] or config.engine)
     asked = [*questions_of(config.policy, "person")]
     assert 'SELECT count(*) FROM "clinical"."patients"' in asked
-    questions = [*islice(audited(like, role, public, 0.01, lambda _: None), len(asked))]
+    questions = [*islice(audit_questions(like, role, public, 0.01, lambda _: None), len(asked))]
     assert [question.question for question in questions] == asked
     assert not any(question.broken for question in questions)

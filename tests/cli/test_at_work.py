@@ -7,17 +7,17 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
-from dpsql.cli.support.show import at_work
+from dpsql.cli.support.show import progress
 
 RUN = CliRunner()
 
 
 def test_long_work_is_told_and_short_work_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     """On the standard error, so that the output stays what it is."""
-    with at_work("reading", first=60):
+    with progress("reading", first=60):
         pass
     assert capsys.readouterr() == ("", "")
-    with at_work("reading the records", first=0.01):
+    with progress("reading the records", first=0.01):
         while not (told := capsys.readouterr()).err:
             time.sleep(0.01)
     assert told == ("", "reading the records …\n")
@@ -25,7 +25,7 @@ def test_long_work_is_told_and_short_work_is_not(capsys: pytest.CaptureFixture[s
 
 def test_work_that_fails_is_told_no_longer(capsys: pytest.CaptureFixture[str]) -> None:
     """The teller ends with it."""
-    with pytest.raises(ValueError, match="no"), at_work("reading", first=60):
+    with pytest.raises(ValueError, match="no"), progress("reading", first=60):
         raise ValueError("no")
     assert capsys.readouterr().err == ""
 

@@ -13,7 +13,7 @@ from dpsql.cli.commands import demo as module
 from dpsql.cli.commands.serve import Signals
 from dpsql.cli.main import app
 from dpsql.clock import Clock
-from dpsql.demo.growing import HurriedClock
+from dpsql.demo.growing_trips import HurriedClock
 from dpsql.demo.trips import generate
 from dpsql.policy.config import Config
 

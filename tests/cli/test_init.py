@@ -15,7 +15,7 @@ from dpsql.engines.connect import ADMITTED
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.load import load
 from dpsql.policy.load.document import Mistakes, parse_document
-from dpsql.policy.load.shapes import TableShape, shaped
+from dpsql.policy.load.shapes import TableShape, read_shape
 from dpsql.shadow.server.postgres import OWNER, Postgres
 from tests.docs.hospital import DDL as HOSPITAL
 from tests.docs.hospital import rows
@@ -165,7 +165,7 @@ def test_json_is_left_to_the_owner(tmp_path: Path) -> None:
     mistakes = Mistakes()
     document = parse_document(text.replace("  # props", "  props"), "events.yaml", mistakes)
     assert document is not None
-    shaped(TableShape, document, mistakes)
+    read_shape(TableShape, document, mistakes)
     assert mistakes.gathered == []
 
 

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import ChargeItem, Failing, Failure
+from dpsql.accounting.ledger import ChargeItem, Failure, FailureKind
 from dpsql.accounting.privacy_loss import renewal
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.cli.main import app
@@ -146,7 +146,7 @@ def test_unlock_tells_what_failed_and_opens_the_account(config: Path) -> None:
         for key in ("other", "another"):
             item = ChargeItem(key, Privacy(Fraction(1, 4)), "count", partial(str, key))
             with ledger.open_statement(account, "SELECT '\x1b[2J'", [item]) as statement:
-                statement.fail(key, Failure(Failing.BROKEN, "IndexError in privacy/exact.py, line 9"))
+                statement.fail(key, Failure(FailureKind.BROKEN, "IndexError in privacy/exact.py, line 9"))
         assert ledger.is_closed("owner")
     assert "closed" in RUN.invoke(app, ["budget", "--config", str(config)]).stdout
     done = RUN.invoke(app, ["unlock", "owner", "--config", str(config)])

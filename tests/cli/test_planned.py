@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.cli.commands.epsilon import OutputNoise, StatementNoise, planned, quantiles
+from dpsql.cli.commands.epsilon import OutputNoise, StatementNoise, planned_noise, quantiles
 from dpsql.gateway.explaining.explained import ExplainedChoice, ExplainedRange
 from tests.support.connected import as_own, connections
 
@@ -58,7 +58,7 @@ def noise(home: Path) -> Iterator[Noise]:
     """Give what tells the noise of a statement."""
     config = home / "config.yaml"
     with connections(config) as connect, as_own(config, connect):
-        yield lambda statement: planned(config, "analyst", statement)
+        yield lambda statement: planned_noise(config, "analyst", statement)
 
 
 @pytest.fixture(scope="module")

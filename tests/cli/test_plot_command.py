@@ -13,8 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dpsql.cli.commands.plot import Plotted, plot
-from dpsql.cli.support.plot_output import drawn_into
+from dpsql.cli.commands.plot import PictureFacts, plot
+from dpsql.cli.support.plot_output import picture_writer
 from tests.support.connected import as_own, connections
 
 APP = typer.Typer()
@@ -232,7 +232,7 @@ def test_what_a_statistic_can_be(
     possible: tuple[float | None, float | None],
 ) -> None:
     """Read off the statement and its EXPLAIN; where nothing is sure nothing is cut off."""
-    assert Plotted.of(server, "analyst", sql).possible(column) == possible
+    assert PictureFacts.of(server, "analyst", sql).possible(column) == possible
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_png_needs_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Which is named with the command that installs it."""
     monkeypatch.setattr("dpsql.cli.support.plot_output.find_spec", lambda name: None if name == "kaleido" else name)
     with pytest.raises(typer.BadParameter, match=r"pip install '.\[png\]'"):
-        drawn_into(tmp_path / "x.png")
+        picture_writer(tmp_path / "x.png")
 
 
 @pytest.mark.usefixtures("server")

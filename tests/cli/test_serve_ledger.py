@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import ChargeItem, Way
+from dpsql.accounting.ledger import ChargeItem, OpeningWay
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.cli.main import app
 from dpsql.open_ledger import _dataset, open_ledger, place_of_ledger
@@ -87,7 +87,7 @@ def test_a_ledger_that_is_gone_stops_the_start(file: Path) -> None:
         assert not (file.parent / "ledger.db").exists()
 
     async def serve() -> None:
-        async with Server(load(file, {}), Way.ANEW):
+        async with Server(load(file, {}), OpeningWay.ANEW):
             pass
 
     asyncio.run(serve())

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsql.cli.main import app
-from dpsql.engines.base import Edition, Engine
+from dpsql.engines.base import Engine, SnapshotVersion
 from dpsql.errors import EngineAway
 from dpsql.policy.load import load
 from dpsql.question import Cancellation
@@ -17,7 +17,7 @@ from tests.policy.fix_config import write_files
 from tests.support import clusters
 
 
-def _ready(engine: Engine) -> Edition | None:
+def _ready(engine: Engine) -> SnapshotVersion | None:
     with engine.ready(["SELECT 1"], timeout=60, cancellation=Cancellation()):
         return engine.edition
 

@@ -22,8 +22,8 @@ from typing import IO
 import psycopg
 from psycopg import pq
 
-from dpsql.shadow.server import place as server_place
-from dpsql.shadow.server.place import SystemAccount
+from dpsql.shadow.server import directory as server_place
+from dpsql.shadow.server.directory import SystemAccount
 from dpsql.wire.protocol.scram import Verifier
 from tests.clients.data import write
 from tests.support import clusters

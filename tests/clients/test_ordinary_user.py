@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.shadow.server.place import SystemAccount
+from dpsql.shadow.server.directory import SystemAccount
 from tests.clients.asked import GROUPED
 from tests.clients.data import BY_PAYMENT
 from tests.clients.site import Site, configure, serving

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.shadow.server import place
+from dpsql.shadow.server import directory
 from tests.clients.asked import GROUPED, LONG, REFUSED, ROWS
 from tests.clients.data import LONG_TRIPS
 from tests.clients.site import Site
@@ -32,7 +32,7 @@ _POLICY = (
 
 @cache
 def _program(name: str) -> Path:
-    return place.find_binaries().directory / name
+    return directory.find_binaries().directory / name
 
 
 def piped(site: Site, script: str) -> str:

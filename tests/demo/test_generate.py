@@ -9,7 +9,7 @@ import pytest
 from dpsql.demo import trips as module
 from dpsql.demo.trips import generate
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.tables import check_tables
+from dpsql.engines.tables import require_tables
 from dpsql.policy.load import load
 
 SMALL = 20_000
@@ -32,7 +32,7 @@ def _ask(path: Path, sql: str) -> list[tuple[object, ...]]:
 def test_the_file_has_what_the_demo_declares(made: Path) -> None:
     """Tables, columns and types are those of the schema files."""
     engine = DuckDb(made)
-    check_tables(load(CONFIG, {}).policy, engine)
+    require_tables(load(CONFIG, {}).policy, engine)
     engine.close()
 
 

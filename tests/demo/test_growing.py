@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from dpsql.cli.commands.demo import Growth, serve
-from dpsql.demo.growing import BEGINS, GROWS, MAX_ROWS, Arrivals, HurriedClock, growing
+from dpsql.demo.growing_trips import BEGINS, GROWS, MAX_ROWS, Arrivals, HurriedClock, growing_config
 from dpsql.demo.setting import demo_config, new_passwords, packaged_config
 from dpsql.demo.trips import generate
 from dpsql.policy.config import Config
@@ -79,7 +79,7 @@ def test_it_is_what_a_file_would_say(demo: Config, tmp_path: Path) -> None:
     (tmp_path / "schemas" / "zones.yaml").write_bytes((home / "schemas" / "zones.yaml").read_bytes())
     written = (home / "config.yaml").read_text(encoding="utf-8").replace("taxi.duckdb}", "taxi.duckdb, snapshot: true}")
     (tmp_path / "config.yaml").write_text(written, encoding="utf-8")
-    policy, made = load(tmp_path / "config.yaml").policy, growing(demo, tmp_path)[0].policy
+    policy, made = load(tmp_path / "config.yaml").policy, growing_config(demo, tmp_path)[0].policy
     assert policy.tables["trips"] == made.tables["trips"]
     assert policy.tables["trips"].grows == GROWS
     assert {kind: unit.max_rows for kind, unit in policy.tables["trips"].units.items()} == MAX_ROWS
@@ -88,7 +88,7 @@ def test_it_is_what_a_file_would_say(demo: Config, tmp_path: Path) -> None:
 
 def test_trips_arrive_at_noon_and_all_of_them(demo: Config, tmp_path: Path) -> None:
     """Those of the day before; what is there is never half there."""
-    _, arrivals = growing(demo, tmp_path)
+    _, arrivals = growing_config(demo, tmp_path)
 
     def there() -> tuple[int, datetime]:
         with duckdb.connect(arrivals.records, read_only=True) as connection:
@@ -112,11 +112,11 @@ def test_charts_grow_and_the_budget_stands_still(
 ) -> None:
     """The same chart on three mornings: a day more on each, for what was paid on the first."""
     hands, passwords = _Hands(), new_passwords()
-    monkeypatch.setattr("dpsql.demo.growing._LOOK", 0.05)
+    monkeypatch.setattr("dpsql.demo.growing_trips._LOOK", 0.05)
 
     async def mornings() -> None:
         with Scratch("dpsql-demo-", mode=0o711) as scratch:
-            config, arrivals = growing(demo_config(scratch.path, passwords, 0), scratch.path)
+            config, arrivals = growing_config(demo_config(scratch.path, passwords, 0), scratch.path)
             serving = asyncio.create_task(serve(config, passwords, Growth(HurriedClock(passing=hands), arrivals)))
             try:
                 link = await _link(capsys, serving)

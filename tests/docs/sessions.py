@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from dpsql.demo.trips import generate
-from dpsql.shadow.server import place
+from dpsql.shadow.server import directory
 from tests.docs.pages import PAGES, ROOT, Block, blocks, text
 from tests.support.connected import addresses
 
@@ -121,7 +121,7 @@ def role_of(page: Path) -> str:
 
 def _said(address: str, entered: list[str]) -> list[str]:
     """Type into one psql, and return what it says to each: notices first, as a terminal shows it."""
-    program = place.find_binaries().directory / "psql"
+    program = directory.find_binaries().directory / "psql"
     script = "".join(f"{each}\n\\echo {_SAID}\n\\warn {_SAID}\n" for each in entered)
     done = subprocess.run(  # noqa: S603
         [program, "-X", address], input=script, capture_output=True, text=True, check=True, timeout=60

@@ -13,7 +13,7 @@ import psycopg
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.emitter import Emitter, identity
 from dpsql.rewrite.ir.calendar import DAY
@@ -135,7 +135,7 @@ COLUMNS = (
     _stored("y", SqlType.BOOLEAN, BOOLEANS, ("BOOLEAN", "boolean")),
 )  # fmt: skip
 REF = {stored.column.name: Ref(0, "nasty", stored.column.name, stored.column) for stored in COLUMNS}
-DECLARED = Declared({})
+DECLARED = DeclaredFacts({})
 
 
 def ddl(dialect: Dialect) -> str:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from dpsql.cli.main import app
 from dpsql.engines import connect
-from dpsql.engines.connect import ADMITTED, AdmittedVersion, see_that_it_is_admitted
+from dpsql.engines.connect import ADMITTED, AdmittedVersion, require_admitted
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.open import open_engine
 from dpsql.engines.postgres.engine import PostgresEngine
@@ -59,21 +59,21 @@ def test_another_version_is_refused(engine: str, version: str, caplog: pytest.Lo
     with pytest.raises(
         ConfigError, match=re.escape(f"engine: {engine} {version} is not among the tested versions")
     ) as refused:
-        see_that_it_is_admitted((engine, version), unverified=False)
+        require_admitted((engine, version), unverified=False)
     for admission in ADMITTED:
         assert admission.engine != engine or admission.version in str(refused.value.hint)
     assert "unverified: true" in str(refused.value.hint)
     assert not caplog.records
-    see_that_it_is_admitted((engine, version), unverified=True)
+    require_admitted((engine, version), unverified=True)
     assert f"engine.unverified is set: {engine} {version} is not among the tested versions" in caplog.text
 
 
 def test_an_admitted_version_needs_no_setting(caplog: pytest.LogCaptureFixture) -> None:
     """Where it is set nevertheless the log says so: it would let the next version pass unseen."""
     for product in (("DuckDB", "2.0.1"), ("PostgreSQL", "16"), ("Spark", "4.1.0"), ("Sail", "0.7.9")):
-        see_that_it_is_admitted(product, unverified=False)
+        require_admitted(product, unverified=False)
     assert not caplog.records
-    see_that_it_is_admitted(("DuckDB", "2.0.1"), unverified=True)
+    require_admitted(("DuckDB", "2.0.1"), unverified=True)
     assert "is a tested version, and needs no such setting" in caplog.text
 
 
@@ -111,9 +111,9 @@ def test_engines_know_what_they_are(owner: psycopg.Connection, reader_dsn: str, 
     served.close()
     spark = SparkEngine(spark_server, {})
     assert spark.product[0] in {"Sail", "Spark"}
-    see_that_it_is_admitted(spark.product, unverified=False)
+    require_admitted(spark.product, unverified=False)
     spark.close()
-    see_that_it_is_admitted(DuckDb.product, unverified=False)
+    require_admitted(DuckDb.product, unverified=False)
 
 
 def test_the_page_has_what_is_admitted() -> None:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.analysis.bounds import bounded, facts
-from dpsql.rewrite.emit.binning import stepped
+from dpsql.rewrite.analysis.bounds import facts, require_interval
+from dpsql.rewrite.emit.binning import lattice_step
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.function import wide
+from dpsql.rewrite.functions.function import arithmetic_type
 from dpsql.rewrite.functions.temporal import AGE_FIELDS, FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, IntervalValue, TimeField, Unit, refs
@@ -35,7 +35,7 @@ _SPANS = st.builds(IntervalValue, st.integers(-30, 30), st.integers(-900, 900), 
 
 
 def _arithmetic(op: str, a: Expr, b: Expr) -> Expr:
-    return Apply(op, (a, b), wide(a.type, b.type))
+    return Apply(op, (a, b), arithmetic_type(a.type, b.type))
 
 
 def _rounding(op: str, a: Expr) -> Expr:
@@ -56,7 +56,7 @@ def _power(a: Expr, n: int) -> Expr:
 
 
 def _unified(op: str, a: Expr, b: Expr, *first: Expr) -> Expr:
-    type_ = wide(a.type, b.type)
+    type_ = arithmetic_type(a.type, b.type)
     parts = (Apply("to_double", (e,), type_) if e.type.is_integer and not type_.is_integer else e for e in (a, b))
     return Apply(op, (*first, *parts), type_)
 
@@ -124,7 +124,7 @@ EXPRESSIONS = st.deferred(lambda: _EXPRESSIONS)
 def _computable(expr: Expr) -> bool:
     """Return whether planning lets the expression pass; its refusals are no part of this test."""
     try:
-        bounded(expr, facts(expr, {ref: DECLARED.facts_of(ref) for ref in refs(expr)}))
+        require_interval(expr, facts(expr, {ref: DECLARED.facts_of(ref) for ref in refs(expr)}))
         Emitter(POSTGRES, DECLARED).sql(expr)
     except DpsqlError:
         return False
@@ -142,8 +142,8 @@ def test_what_planning_lets_pass_never_fails(engines: Engines, exprs: list[Expr]
     check(engines, exprs, nested=True)
     for dialect in DIALECTS:
         emitter = Emitter(dialect, DECLARED)
-        intervals = [bounded(e, facts(e, {ref: DECLARED.facts_of(ref) for ref in refs(e)})) for e in exprs]
-        texts = [stepped(emitter, e, interval, 2048) for e, interval in zip(exprs, intervals, strict=True)]
+        intervals = [require_interval(e, facts(e, {ref: DECLARED.facts_of(ref) for ref in refs(e)})) for e in exprs]
+        texts = [lattice_step(emitter, e, interval, 2048) for e, interval in zip(exprs, intervals, strict=True)]
         for values in engines.ask(dialect, texts):
             assert all(0 <= value <= 2048 for value in values if value is not None)
 

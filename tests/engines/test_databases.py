@@ -16,9 +16,9 @@ import pytest
 
 from dpsql.engines.base import NoEngine
 from dpsql.engines.connect import connect_database
-from dpsql.engines.databases import client, reading
+from dpsql.engines.databases import client, columns
 from dpsql.engines.databases.catalogue import Family, SourceColumn
-from dpsql.engines.databases.reading import Reading
+from dpsql.engines.databases.columns import ColumnReading
 from dpsql.engines.open import open_engine
 from dpsql.engines.snapshot.open import current_snapshot
 from dpsql.engines.snapshot.writing import write_snapshot
@@ -386,9 +386,9 @@ def test_pieces_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             self._left -= taken
             return [("x" * self._length,)] * taken
 
-    monkeypatch.setattr(reading, "STEP", 10)
-    monkeypatch.setattr(reading, "_ROWS", 300)
-    monkeypatch.setattr(reading, "_BYTES", 10_000_000)
-    text = Reading(SourceColumn("x", Family.TEXT, "text", "text", free=True), "VARCHAR", "$c")
-    assert [len(piece) for piece in reading._pieces(Rows(10), [text])] == [300, 300, 300, 100]
-    assert {len(piece) for piece in reading._pieces(Rows(100_000), [text])} == {100}
+    monkeypatch.setattr(columns, "STEP", 10)
+    monkeypatch.setattr(columns, "_ROWS", 300)
+    monkeypatch.setattr(columns, "_BYTES", 10_000_000)
+    text = ColumnReading(SourceColumn("x", Family.TEXT, "text", "text", free=True), "VARCHAR", "$c")
+    assert [len(piece) for piece in columns._pieces(Rows(10), [text])] == [300, 300, 300, 100]
+    assert {len(piece) for piece in columns._pieces(Rows(100_000), [text])} == {100}

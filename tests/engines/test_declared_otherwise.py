@@ -14,7 +14,7 @@ from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.tables import LOOSE, fits, identifies
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.emitter import Emitter, salt
 from dpsql.rewrite.ir.expr import Facts, Ref
@@ -114,7 +114,7 @@ def test_every_value_can_be_read(
 ) -> None:
     """As it is stored, as one text, as a number, as what ranks a unit's rows, and as a public value."""
     engine, ref = made(dialect, stored), _ref(declared)
-    emitter = Emitter(dialect, Declared({("t", "a"): Facts(True)}))
+    emitter = Emitter(dialect, DeclaredFacts({("t", "a"): Facts(True)}))
     texts = [emitter.raw(ref), emitter.one_text(emitter.raw(ref), declared), salt(ref, 's0."a"', dialect)]
     texts += [emitter.as_number(emitter.raw(ref), declared)]
     outputs = ", ".join(f"CAST({text} AS VARCHAR)" for text in texts)

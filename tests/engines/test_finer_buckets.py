@@ -5,7 +5,7 @@ import pytest
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.emit.binning import bucket
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 from dpsql.rewrite.ir.expr import Ref
 from tests.engines.nasty import DECLARED, REF, Engines
 from tests.support.dialects import DUCKDB

@@ -16,7 +16,7 @@ from dpsql.engines.tables import fits_column, misfits_of
 from dpsql.errors import Unsupported
 from dpsql.policy.load.scalars import json_keys
 from dpsql.policy.model import Policy, SqlType
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import ref
@@ -63,7 +63,7 @@ def _mutants(number: int) -> list[str]:
 
 def test_any_text_can_be_read_in_duckdb(json_policy: Policy) -> None:
     """It is JSON or not; as conditions, as keys and as what is summed; with all optimizers that are allowed, and without."""
-    emitter = Emitter(DUCKDB, Declared({}))
+    emitter = Emitter(DUCKDB, DeclaredFacts({}))
     texts = [*NOT_JSON, *ODD, *_DUCKDB_ALONE, *_mutants(examples(2_000, 20_000))]
     for optimizers in (ALLOWED_OPTIMIZERS, CAREFULLY, ()):
         with duckdb.connect() as connection:
@@ -93,7 +93,7 @@ def test_what_a_file_calls_json_is_refused(json_policy: Policy, tmp_path: Path) 
         with closing(DuckDb({"events": TableFile(file, columns)})) as engine:
             said[kind] = misfits_of(json_policy, engine)
             if kind == "VARCHAR":
-                for text in _expressions(json_policy, Emitter(DUCKDB, Declared({}))):
+                for text in _expressions(json_policy, Emitter(DUCKDB, DeclaredFacts({}))):
                     engine.for_owner(
                         f"SELECT {text}, count(*) FROM {engine.named('events')} AS s0 GROUP BY 1", timeout=9
                     )
@@ -106,7 +106,7 @@ def test_what_a_file_calls_json_is_refused(json_policy: Policy, tmp_path: Path) 
 
 def test_any_json_can_be_read_in_postgresql(json_policy: Policy, json_world: tuple[World, JsonEngines]) -> None:
     """All that jsonb takes; the optimizer may compute what it wants first."""
-    emitter, served = Emitter(POSTGRES, Declared({})), json_world[1]["postgres"]
+    emitter, served = Emitter(POSTGRES, DeclaredFacts({})), json_world[1]["postgres"]
     texts = [text for text in [*ODD, *_mutants(examples(1_000, 10_000))] if _is_json(text)]
     literals = ", ".join("(" + POSTGRES.text(text) + "::text)" for text in texts)
     rows = (
@@ -131,7 +131,7 @@ def test_both_engines_read_the_same(json_policy: Policy, json_world: tuple[World
     """Value by value, of all that both may hold."""
     read: list[Sequence[tuple[object, ...]]] = []
     for name, dialect in (("duckdb", DUCKDB), ("postgres", POSTGRES)):
-        emitter = Emitter(dialect, Declared({}))
+        emitter = Emitter(dialect, DeclaredFacts({}))
         columns = ", ".join(emitter.sql(path) for path in _paths(json_policy))
         literals = ", ".join("(" + dialect.text(text) + ")" for text in ODD)
         as_stored = "CAST(v.props AS VARCHAR)" if name == "duckdb" else "CAST(v.props AS jsonb)"
@@ -173,4 +173,4 @@ def test_json_is_read_where_that_is_total(json_policy: Policy) -> None:
     fitting = [kind for dialect, kinds in stored.items() for kind in kinds.split() if fits_column(props, kind, dialect)]
     assert fitting == ["JSON", "VARCHAR", "jsonb"]
     with pytest.raises(Unsupported, match="not supported on Spark"):
-        Emitter(SPARK, Declared({})).raw(_paths(json_policy)[0])
+        Emitter(SPARK, DeclaredFacts({})).raw(_paths(json_policy)[0])

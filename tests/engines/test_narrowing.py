@@ -12,7 +12,7 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Facts, both, refs
 from tests.engines.nasty import DECLARED, REF, Engines, texts_of
@@ -66,7 +66,7 @@ def test_rows_that_pass_are_within_what_a_condition_says(engines: Engines, data:
     note(f"{condition}")
     assume(refs(expr))
     try:
-        env = narrowed(refs(expr), condition, DECLARED)
+        env = refine_by_predicate(refs(expr), condition, DECLARED)
         chosen = Apply("case", (condition, expr, Const(None, expr.type)), expr.type)
         branch = _known(chosen)
         texts = {d: [*texts_of(expr, d), Emitter(d, DECLARED).sql(condition)] for d in DIALECTS}
@@ -109,7 +109,7 @@ def test_no_row_that_passes_is_outside_a_column_s_interval(engines: Engines, dat
     note(f"{condition}")
     columns = [*refs(condition)]
     assume(columns)
-    env = narrowed(columns, condition, DECLARED)
+    env = refine_by_predicate(columns, condition, DECLARED)
     for dialect in DIALECTS:
         try:
             texts = [Emitter(dialect, DECLARED).sql(condition), texts_of(condition, dialect)[1]]
@@ -137,7 +137,7 @@ def test_no_row_that_passes_is_outside_a_column_s_interval(engines: Engines, dat
 def test_a_condition_narrows_an_expression(expr: Expr, op: str, constant: str, interval: Interval | None) -> None:
     """Also one that has no bounds of its own, where it bounds both sides."""
     condition = Apply(op, (expr, Const(Fraction(constant), DOUBLE)), BOOL)
-    env = narrowed(refs(expr), condition, DECLARED)
+    env = refine_by_predicate(refs(expr), condition, DECLARED)
     assert env is not None
     expr_facts = facts(expr, env)
     assert not expr_facts.nullable
@@ -154,7 +154,7 @@ def test_a_condition_narrows_an_expression(expr: Expr, op: str, constant: str, i
 def test_an_end_that_is_left_out_is_not_computed(op: str, value: str, bound: str) -> None:
     """The next number in double precision is the last that can occur."""
     condition = Apply(op, (REF["x"], Const(Fraction(value), DOUBLE)), BOOL)
-    env = narrowed([REF["x"]], condition, DECLARED)
+    env = refine_by_predicate([REF["x"]], condition, DECLARED)
     assert env is not None
     within = facts(REF["x"], env).float_range
     assert within is not None
@@ -167,7 +167,7 @@ def test_an_end_that_is_left_out_is_not_computed(op: str, value: str, bound: str
 def test_nothing_is_below_the_bound(engines: Engines) -> None:
     """What no value can be costs nothing to ask; in neither engine a row says otherwise."""
     below = Apply("lt", (REF["x"], Const(0, DOUBLE)), BOOL)
-    assert narrowed([REF["x"]], below, DECLARED) is None
+    assert refine_by_predicate([REF["x"]], below, DECLARED) is None
     for dialect in DIALECTS:
         below_bound, present = engines.ask(
             dialect, [Emitter(dialect, DECLARED).sql(below), texts_of(REF["x"], dialect)[1]]

@@ -12,7 +12,7 @@ from dpsql.engines.base import OwnerEngine
 from dpsql.engines.owner import ColumnReport, UnitReport, report
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, UnitBound
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 
 PACKAGE = Path(__file__).parent.parent.parent / "dpsql"
 VISITS = Table(
@@ -42,7 +42,7 @@ INSERT INTO visits VALUES (1, 5, 2, 'a', NULL), (1, -1, 4, 'c', ''), (1, 'NaN', 
 def test_what_is_not_as_declared_is_counted(request: pytest.FixtureRequest, engine: str) -> None:
     """Clipped values, values without a place, missing ones, rows that are nobody's."""
     make: Callable[[str], OwnerEngine] = request.getfixturevalue(engine)
-    (reported,) = report(POLICY, make(SQL), Declared({}))
+    (reported,) = report(POLICY, make(SQL), DeclaredFacts({}))
     assert (reported.name, reported.rows) == ("visits", 7)
     assert reported.columns == (
         ColumnReport("who", nulls=1, below=None, above=None, outside=None),

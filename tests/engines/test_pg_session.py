@@ -15,7 +15,7 @@ from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.postgres.pool import ALLOWED_SWITCHES, POSTGRES_SETTINGS, session_options
 from dpsql.errors import ConfigError
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.shadow.server.postgres import Postgres
 from tests.engines.asking import asked
@@ -70,7 +70,7 @@ def test_no_default_of_the_server_changes_how_statements_are_read(postgres: Make
 @pytest.mark.parametrize("text", ["\\", "\\'", "' OR true --", "\\\\x41", "a\\nb", "plain"])
 def test_a_literal_means_the_same_under_both_settings(owner: psycopg.Connection, setting: str, text: str) -> None:
     """What is emitted does not rest on the session's settings alone."""
-    emitted = Emitter(POSTGRES, Declared({})).literal(text, SqlType.TEXT)
+    emitted = Emitter(POSTGRES, DeclaredFacts({})).literal(text, SqlType.TEXT)
     with owner.transaction():
         owner.execute(f"SET LOCAL standard_conforming_strings = {setting}".encode())
         owner.execute("SET LOCAL escape_string_warning = off")

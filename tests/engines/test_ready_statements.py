@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import duckdb
 import pytest
 
-from dpsql.engines.duckdb.engine import no_statements, ready_statements, with_parameters
+from dpsql.engines.duckdb.engine import ready_statements, statement_cache, with_parameters
 from dpsql.errors import EngineNotReady
 
 COUNT = "SELECT count(*) FROM t"
@@ -22,7 +22,7 @@ def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def test_what_was_accepted_is_parsed_and_bound_once(cursor: duckdb.DuckDBPyConnection) -> None:
     """The next who ask run the same; another statement is looked at by itself."""
-    before = no_statements()
+    before = statement_cache()
     first = ready_statements(cursor, [COUNT, COUNT], before)
     assert ready_statements(cursor, [COUNT], before)[COUNT].parsed is first[COUNT].parsed
     assert cursor.execute(first[COUNT].parsed).fetchall() == [(2,)]
@@ -32,7 +32,7 @@ def test_what_was_accepted_is_parsed_and_bound_once(cursor: duckdb.DuckDBPyConne
 
 def test_what_is_too_long_to_be_kept_is_accepted_each_time(cursor: duckdb.DuckDBPyConnection) -> None:
     """What is kept has a limit, and takes nothing from what can be asked."""
-    before, long = no_statements(), f"{COUNT} WHERE a <> '{'x' * 2**18}'"
+    before, long = statement_cache(), f"{COUNT} WHERE a <> '{'x' * 2**18}'"
     first = ready_statements(cursor, [long], before)
     assert before.size == 0
     assert cursor.execute(first[long].parsed).fetchall() == [(2,)]
@@ -43,7 +43,7 @@ ABOVE = "SELECT count(*) FROM range(100) AS r(n) WHERE CAST(n AS DOUBLE) * 1e0 >
 
 def test_constants_in_double_precision_are_parameters(cursor: duckdb.DuckDBPyConnection) -> None:
     """What was accepted with others is neither parsed nor bound again, and each has its own, also at the same time."""
-    before = no_statements()
+    before = statement_cache()
     texts = [ABOVE.format(f"{n / 3!r}e0") for n in range(60)]
     accepted = ready_statements(cursor, texts, before)
     assert len({id(each.parsed) for each in accepted.values()}) == 1
@@ -75,7 +75,7 @@ def test_a_template_has_all_else(sql: str, text: str | None, constants: Sequence
 
 def test_another_constant_that_is_no_double_is_another_statement(cursor: duckdb.DuckDBPyConnection) -> None:
     """A number of another size may have another type, and an ordinal is a column."""
-    before = no_statements()
+    before = statement_cache()
     ready_statements(cursor, ["SELECT a, count(*) FROM t GROUP BY 1"], before)
     with pytest.raises(EngineNotReady):
         ready_statements(cursor, ["SELECT a, count(*) FROM t GROUP BY 2"], before)
@@ -100,7 +100,7 @@ WRITES = "INSERT INTO t VALUES ('2')"
 )
 def test_nothing_but_one_query_is_accepted(sql: str, cursor: duckdb.DuckDBPyConnection) -> None:
     """It is neither run nor remembered."""
-    before = no_statements()
+    before = statement_cache()
     for _ in range(2):
         with pytest.raises(EngineNotReady):
             ready_statements(cursor, [sql], before)
@@ -115,5 +115,5 @@ def test_no_row_is_read(cursor: duckdb.DuckDBPyConnection) -> None:
         "SELECT nextval('n') FROM t",
     ]
     cursor.execute("CREATE SEQUENCE n")
-    assert [*ready_statements(cursor, statements, no_statements())] == statements
+    assert [*ready_statements(cursor, statements, statement_cache())] == statements
     assert cursor.execute("SELECT nextval('n')").fetchall() == [(1,)]

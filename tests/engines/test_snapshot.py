@@ -23,8 +23,8 @@ from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.engines import base
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.open import open_engine
-from dpsql.engines.snapshot.open import current_snapshot, days_of_copy, open_snapshot, see_that_there_is_one
-from dpsql.engines.snapshot.place import SnapshotBusy
+from dpsql.engines.snapshot.directory import SnapshotBusy
+from dpsql.engines.snapshot.open import current_snapshot, days_of_copy, ensure_snapshot, open_snapshot
 from dpsql.engines.snapshot.writing import write_missing_snapshot, write_snapshot
 from dpsql.errors import ConfigError, EngineNotReady, QueryCanceled
 from dpsql.gateway.readiness import Readiness
@@ -142,11 +142,11 @@ def test_nothing_is_measured_on_a_copy_that_is_too_old(
     engine = open_engine(config)
     assert engine.edition is not None
     with nullcontext() if served else pytest.raises(EngineNotReady):
-        engine.edition.see_that_it_serves()
+        engine.edition.require_serving()
     wanted = f"nothing is measured on the {engine.edition}, which is older than engine.oldest: 0 days"
     assert said == ([] if served else [wanted])
     with SqliteLedger(tmp_path / "ledger.db", lambda: datetime.now(UTC)) as ledger:
-        seen = ledger.see_that_it_can_be_written
+        seen = ledger.require_writable_file
         state = Readiness(lambda: (engine, config.policy), seen, time.monotonic).state()
     assert (state.answers, state.text) == (served, "ready" if served else EngineNotReady.text)
     engine.close()
@@ -185,22 +185,22 @@ def test_what_was_enforced_is_so_in_the_copy(tmp_path: Path) -> None:
 def test_a_copy_is_used_again(tmp_path: Path) -> None:
     """Whatever has been written to the records meanwhile: that shows with the next epoch."""
     config = _records(tmp_path)
-    first = see_that_there_is_one(config, _quiet, Cancellation())
+    first = ensure_snapshot(config, _quiet, Cancellation())
     _records(tmp_path, "INSERT INTO t VALUES (-1, '')")
-    assert see_that_there_is_one(config, _quiet, Cancellation()) == first
+    assert ensure_snapshot(config, _quiet, Cancellation()) == first
 
 
 def test_a_copy_of_something_else_is_not_used(tmp_path: Path) -> None:
     """Another policy, other records or another data set make a new one."""
     config = _records(tmp_path)
-    first = see_that_there_is_one(config, _quiet, Cancellation())
+    first = ensure_snapshot(config, _quiet, Cancellation())
     manifest = tmp_path / "snapshot/manifest.json"
     text = manifest.read_text()
     for old in ("first", "records.duckdb", "taxi"):
         assert text.count(old) == 1
         manifest.write_text(text.replace(old, "other"))
         assert current_snapshot(config) is None
-    assert see_that_there_is_one(config, _quiet, Cancellation()) != first
+    assert ensure_snapshot(config, _quiet, Cancellation()) != first
     assert _files(config) == {".duckdb", ".json", ""}
 
 
@@ -267,7 +267,7 @@ def test_who_reads_a_copy_reads_it_to_the_end(tmp_path: Path) -> None:
     """A newer one takes its place in the directory; it is not measured any more once somebody writes to it."""
     config = _records(tmp_path)
     file, old = written(config), open_snapshot(config)
-    assert current_snapshot(config) == see_that_there_is_one(config, _quiet, Cancellation())
+    assert current_snapshot(config) == ensure_snapshot(config, _quiet, Cancellation())
     _records(tmp_path, "INSERT INTO t VALUES (-1, '')")
     written(config)
     new = open_snapshot(config)
@@ -321,10 +321,10 @@ def test_who_needs_a_copy_waits_for_who_writes_it(tmp_path: Path) -> None:
         begun.set()
         assert waits.wait(60)
 
-    first = threading.Thread(target=lambda: manifests.append(see_that_there_is_one(config, tell, Cancellation())))
+    first = threading.Thread(target=lambda: manifests.append(ensure_snapshot(config, tell, Cancellation())))
     first.start()
     assert begun.wait(60)
-    manifests.append(see_that_there_is_one(config, lambda _: waits.set(), Cancellation()))
+    manifests.append(ensure_snapshot(config, lambda _: waits.set(), Cancellation()))
     first.join()
     assert manifests[0] == manifests[1]
 

@@ -17,10 +17,10 @@ import duckdb
 import psycopg
 import pytest
 
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.engines.open import open_engine
+from dpsql.engines.snapshot.directory import Manifest, SnapshotDirectory
 from dpsql.engines.snapshot.open import SnapshotEngine, current_snapshot, open_snapshot
-from dpsql.engines.snapshot.place import Manifest, SnapshotPlace
 from dpsql.engines.snapshot.writing import write_snapshot
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config, DuckDbTables, EngineConfig, PostgresServer
@@ -28,7 +28,7 @@ from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Reference, SqlType, Table, UnitBound
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from tests.engines.copies import column, copying
 from tests.support.samples import ALL
 
@@ -39,7 +39,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from dpsql.engines.snapshot import writing
-from dpsql.engines.snapshot.place import SnapshotPlace
+from dpsql.engines.snapshot.directory import SnapshotPlace
 from dpsql.question import Cancellation
 from tests.engines.test_snapshot_parts import growing
 
@@ -101,7 +101,7 @@ def told(config: Config) -> Counter[tuple[Any, ...]]:
     """Return all that statements may read of the copy."""
     with closing(open_snapshot(config)) as engine:
         kept = engine.kept("t")
-        columns = ", ".join(map(quoted, (*config.policy.tables["t"].columns, *kept.texts.values())))
+        columns = ", ".join(map(quote_name, (*config.policy.tables["t"].columns, *kept.texts.values())))
         rows = engine.for_owner(f"SELECT {columns} FROM {engine.named('t')}", timeout=60)
         return Counter(tuple(map(str, row)) for row in rows)
 
@@ -251,7 +251,7 @@ def test_all_is_copied_again_where_parts_do_not_fit(tmp_path: Path, change: str)
     number = 5
     match change:
         case "demanded":
-            SnapshotPlace(config.snapshot.directory).demand_whole()
+            SnapshotDirectory(config.snapshot.directory).request_whole_copy()
         case "policy":
             config = replace(config, policy=replace(config.policy, fingerprint="other"))
         case "grows":
@@ -379,7 +379,7 @@ def test_what_is_charged_begins_with_the_oldest_part(tmp_path: Path) -> None:
     copied(config, 9)
     with closing(open_snapshot(config)) as engine:
         edition = engine.edition
-    assert isinstance(edition, Edition)
+    assert isinstance(edition, SnapshotVersion)
     taken, oldest = at(9)().date(), at(4)().date()
     assert edition.read_of([]).first == edition.read_of(["u"]).first == edition.read.first == taken
     assert edition.read_of(["t"]).first == oldest

@@ -13,7 +13,7 @@ import pytest
 
 from dpsql.engines.snapshot.open import open_snapshot
 from dpsql.engines.snapshot.writing import write_snapshot
-from dpsql.engines.tables import check_tables
+from dpsql.engines.tables import require_tables
 from dpsql.errors import ConfigError
 from dpsql.policy.config import PostgresServer
 from dpsql.policy.model import Policy, SqlType
@@ -105,7 +105,7 @@ def test_json_is_copied_as_it_is(owner: psycopg.Connection, reader_dsn: str, pla
             asked[dialect] = f"SELECT {texts} FROM nasty AS s0 ORDER BY id"
         assert copy.execute(asked[DUCKDB]).fetchall() == owner.execute(asked[POSTGRES].encode()).fetchall()
     with closing(open_snapshot(config)) as engine:
-        check_tables(config.policy, engine)
+        require_tables(config.policy, engine)
 
 
 @pytest.mark.parametrize("kind", ["smallint", "bigint"])
@@ -120,7 +120,7 @@ def test_numbers_behind_a_boolean_are_copied_as_they_are(
     with duckdb.connect(written(config), read_only=True) as copy:
         compared(Engines(copy, owner), [Ref(0, "nasty", "late", late)])
     with closing(open_snapshot(config)) as engine:
-        check_tables(config.policy, engine)
+        require_tables(config.policy, engine)
 
 
 def test_a_unit_is_copied_to_its_last_digit(owner: psycopg.Connection, reader_dsn: str, place: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.engines.source import Wordings, alike, source
+from dpsql.engines.source import Wordings, other_wordings, source
 from dpsql.policy.config import CopiedDatabase, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 
 
@@ -91,16 +91,16 @@ OTHERS = (
 @pytest.mark.parametrize("before", SAME)
 def test_one_place_in_other_words(before: PostgresServer, now: PostgresServer) -> None:
     """A search path or a place for each table, localhost or its address, the port or none."""
-    assert source(before) in {source(now), *alike(now, TABLES)}
+    assert source(before) in {source(now), *other_wordings(now, TABLES)}
 
 
 @pytest.mark.usefixtures("no_environment")
 def test_no_two_places_have_words_in_common() -> None:
     """Neither of those that differ, nor with those that are one."""
-    words_of = [{source(tables), *alike(tables, TABLES)} for tables in (SAME[0], *OTHERS)]
+    words_of = [{source(tables), *other_wordings(tables, TABLES)} for tables in (SAME[0], *OTHERS)]
     assert [(a, b) for a, own in enumerate(words_of) for b, other in enumerate(words_of) if a < b and own & other] == []
-    assert alike(DuckDbFile(Path("now.duckdb")), TABLES) == frozenset()
-    assert alike(PostgresServer("service=records host=localhost"), TABLES) == frozenset()
+    assert other_wordings(DuckDbFile(Path("now.duckdb")), TABLES) == frozenset()
+    assert other_wordings(PostgresServer("service=records host=localhost"), TABLES) == frozenset()
 
 
 IN_SCHEMAS = ("clinical.labs", "clinical.patients", "core.patients", "visits")

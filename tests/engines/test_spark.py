@@ -15,7 +15,7 @@ from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import NoEngine
 from dpsql.engines.spark.client import SparkConnection
 from dpsql.engines.spark.engine import SparkEngine
-from dpsql.engines.tables import check_tables
+from dpsql.engines.tables import require_tables
 from dpsql.errors import ConfigError, EngineFailed, EngineNotReady
 from dpsql.policy.model import Policy
 from dpsql.question import Cancellation
@@ -202,7 +202,7 @@ def test_versions_of_iceberg_stay_what_they_are(spark_server: str, tmp_path: Pat
 
 def test_the_tables_of_a_policy_can_be_served(dirty_spark: Sailing, policy: Policy) -> None:
     """Every type of the tests' policy is one of Spark's."""
-    check_tables(policy, dirty_spark)
+    require_tables(policy, dirty_spark)
 
 
 def test_a_server_that_is_not_there_is_a_failure() -> None:

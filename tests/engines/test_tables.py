@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.tables import check_tables, fits, fits_column, identifies
+from dpsql.engines.tables import fits, fits_column, identifies, require_tables
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Column, SqlType, Table
 from dpsql.rewrite.dialects.base import Dialect
@@ -23,14 +23,14 @@ SECRETS = "CREATE TABLE secrets (person INTEGER, kept BOOLEAN)"
 
 def test_the_declared_tables_are_there(duck: Callable[[str], DuckDb]) -> None:
     """Narrower integers and floats may be declared wider."""
-    check_tables(POLICY, duck(TRIPS + SECRETS))
+    require_tables(POLICY, duck(TRIPS + SECRETS))
 
 
 def test_every_mistake_is_told(duck: Callable[[str], DuckDb]) -> None:
     """A line each."""
     changed = TRIPS.replace("pickup_ts TIMESTAMP", "pickup_ts DATE").replace("distance FLOAT", "length FLOAT")
     with pytest.raises(ConfigError) as caught:
-        check_tables(POLICY, duck(changed))
+        require_tables(POLICY, duck(changed))
     assert caught.value.message.splitlines() == [
         ': column "pickup_ts" of table "trips" is declared timestamp, the engine has DATE',
         ': column "distance" of table "trips": the engine has no such column',
@@ -44,9 +44,9 @@ def test_a_label_that_the_engine_lacks_is_told(duck: Callable[[str], DuckDb]) ->
     policy = replace(POLICY, tables={"t": Table("t", {"mood": mood}, {}, public=True)})
     made = "CREATE TYPE mood AS ENUM ('sad', 'it''s', 'good'); CREATE TABLE t (mood {})"
     with pytest.raises(ConfigError) as caught:
-        check_tables(policy, duck(made.format("mood")))
+        require_tables(policy, duck(made.format("mood")))
     assert caught.value.message == ': column "mood" of table "t" has no \'glad\' in the engine\'s enumeration'
-    check_tables(policy, duck(made.format("VARCHAR")))
+    require_tables(policy, duck(made.format("VARCHAR")))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.emit.binning import bucket, stepped
+from dpsql.rewrite.emit.binning import bucket, lattice_step
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.functions.table import TABLE
 from dpsql.rewrite.functions.temporal import AGE_FIELDS, FIELDS, LONGEST_BIN
@@ -245,7 +245,9 @@ def test_lattice_points_stay_in_their_range(engines: Engines, size: int, own: in
     columns_of = {}
     for dialect in DIALECTS:
         emitter = Emitter(dialect, DECLARED)
-        columns_of[dialect] = engines.ask(dialect, [stepped(emitter, e, i, 2 * size, own=own) for e, i in GRIDS if i])
+        columns_of[dialect] = engines.ask(
+            dialect, [lattice_step(emitter, e, i, 2 * size, own=own) for e, i in GRIDS if i]
+        )
     for (expr, interval), duck, pg in zip(GRIDS, columns_of[DUCKDB], columns_of[POSTGRES], strict=True):
         assert duck == pg, (expr, interval)
         assert all(isinstance(value, int) and 0 <= value <= 2 * size for value in duck if value is not None), expr

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from dpsql.epsilon.advising.advice import EpsilonPlan, Holder, Size, Wish, advise, decimal, policy_lines
-from dpsql.epsilon.advising.rule import Promises, standing
+from dpsql.epsilon.advising.rule import Promises, stay_spending
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.epsilon.numbers import BadInput
 from dpsql.policy.model import DatasetBudget, NoiseLevel, Period, Privacy, Role, RoleBudget
@@ -133,17 +133,20 @@ def test_amounts_are_cut_off(amount: str, shown: str) -> None:
 def test_a_role_of_today_is_measured_by_the_longest_stay() -> None:
     """A weekly 1 over 30 days is 6 times; the data set's own budget ends it, and a stay for good."""
     much, little = DatasetBudget(Privacy(Fraction(100))), DatasetBudget(Privacy(Fraction(4)))
-    assert standing(ROLE, much, 30).total == 6
-    assert standing(ROLE, little, 30).total == 4
-    assert standing(ROLE, little, 30).by_dataset
-    endless = standing(ROLE, much, None)
+    assert stay_spending(ROLE, much, 30).total == 6
+    assert stay_spending(ROLE, little, 30).total == 4
+    assert stay_spending(ROLE, little, 30).by_dataset
+    endless = stay_spending(ROLE, much, None)
     assert (float(endless.total), endless.periods, endless.by_dataset) == (100.0, None, True)
 
 
 def test_a_budget_of_a_window_is_spent_in_each_that_a_stay_touches() -> None:
     """Once by who stays as long as it, twice by who stays a day longer; who stays for good learns that nothing ends it."""
     budget = DatasetBudget(Privacy(Fraction(4)), window=30)
-    assert [standing(ROLE, budget, stay).total for stay in (1, 30, 31)] == [2, 4, 6]
-    assert [standing(ROLE, budget, stay).by_dataset for stay in (1, 30, 31)] == [False, True, False]
-    assert standing(ROLE, DatasetBudget(Privacy(Fraction(1)), window=30), 61).total == 3
-    assert (standing(ROLE, budget, None).total > 1000, standing(ROLE, budget, None).by_dataset) == (True, False)
+    assert [stay_spending(ROLE, budget, stay).total for stay in (1, 30, 31)] == [2, 4, 6]
+    assert [stay_spending(ROLE, budget, stay).by_dataset for stay in (1, 30, 31)] == [False, True, False]
+    assert stay_spending(ROLE, DatasetBudget(Privacy(Fraction(1)), window=30), 61).total == 3
+    assert (stay_spending(ROLE, budget, None).total > 1000, stay_spending(ROLE, budget, None).by_dataset) == (
+        True,
+        False,
+    )

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from dpsql.epsilon.advising.rule import (
     MEMBERSHIP,
     belief_after,
-    grown,
     membership_epsilon,
+    posterior_after,
     singling_out_epsilon,
     total_epsilon,
 )
@@ -29,7 +29,7 @@ def test_first_term_alone_allows_too_much() -> None:
     """For 10,000 people it is 8.5 before it is halved, where membership is nearly certain."""
     whole = singling_out_epsilon(10_000, THIRD, steps=1)
     assert float(whole) == pytest.approx(8.5, abs=0.05)
-    assert grown(Fraction(1, 2), whole) > 0.9997
+    assert posterior_after(Fraction(1, 2), whole) > 0.9997
 
 
 def test_exchanging_a_person_takes_two_steps() -> None:

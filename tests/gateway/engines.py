@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.base import Edition, Engine, PreparedMeasurements
+from dpsql.engines.base import Engine, PreparedMeasurements, SnapshotVersion
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Table, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 
 Rows = Sequence[EngineRow]
 
@@ -35,7 +35,7 @@ class Watched:
         return self.engine.dialect
 
     @property
-    def edition(self) -> Edition | None:
+    def edition(self) -> SnapshotVersion | None:
         """Return the engine's."""
         return self.engine.edition
 

@@ -14,8 +14,8 @@ from dpsql.gateway.measuring import account
 from dpsql.policy.model import Policy
 from dpsql.privacy.release.release import Profile
 from dpsql.question import Asker, Cancellation
-from dpsql.rewrite.syntax.read.dialect import parsed
-from dpsql.trail.record import BEGINNING, ChainedLine, chained, read_line
+from dpsql.rewrite.syntax.read.dialect import parse_query
+from dpsql.trail.record import BEGINNING, ChainedLine, chain_line, read_line
 
 _ASKED = AccountsStatement("SELECT statement FROM dpsql.audit", ())
 
@@ -27,7 +27,7 @@ class _Trail:
         self.length, self.taken = length, 0
 
     def __call__(self) -> Iterator[ChainedLine]:
-        line = read_line(chained({"statement": "x" * self.length}, BEGINNING)[0][:-1])
+        line = read_line(chain_line({"statement": "x" * self.length}, BEGINNING)[0][:-1])
         assert line is not None
         while True:
             self.taken += 1
@@ -42,7 +42,9 @@ def owner(policy: Policy) -> Account:
 
 
 def _shown(trail: _Trail, owner: Account, cancellation: Cancellation) -> str:
-    return with_accounts(_ASKED, parsed, owner, Books(cast("Ledger", None), trail, cancellation, Profile, tuple, tuple))
+    return with_accounts(
+        _ASKED, parse_query, owner, Books(cast("Ledger", None), trail, cancellation, Profile, tuple, tuple)
+    )
 
 
 def test_ten_thousand_short_lines_are_shown(owner: Account) -> None:

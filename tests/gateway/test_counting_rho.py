@@ -6,7 +6,7 @@ from statistics import pstdev
 
 import pytest
 
-from dpsql.accounting.balance import see_that_rho_is_counted
+from dpsql.accounting.balance import require_rho
 from dpsql.accounting.zcdp import rho_of
 from dpsql.errors import ConfigError
 from dpsql.gateway.measuring import account
@@ -178,7 +178,7 @@ def test_budgets_do_not_go_back_to_sums(client: Client) -> None:
     policy = client.gateway._deps.policy
     owner, kind = policy.roles["owner"], policy.budgets["passenger"]
     right = account(policy, client.asker)
-    see_that_rho_is_counted(client.ledger.balance(right))
+    require_rho(client.ledger.balance(right))
     wrong = (
         replace(right, role=replace(owner, budget=replace(owner.budget, concentrated=None))),
         replace(right, dataset=replace(kind, concentrated=None)),
@@ -186,7 +186,7 @@ def test_budgets_do_not_go_back_to_sums(client: Client) -> None:
     )
     for changed in wrong:
         with pytest.raises(ConfigError, match="Gaussian noise count in it"):
-            see_that_rho_is_counted(client.ledger.balance(changed))
+            require_rho(client.ledger.balance(changed))
     for changed in wrong[:2]:
         balance = client.ledger.balance(changed)
         assert min(balance.role_left.epsilon, balance.dataset_left.epsilon) == 0

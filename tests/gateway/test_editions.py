@@ -8,14 +8,14 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from dpsql.accounting.sliding import ReadDays
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.policy.model import Policy
 from tests.support.fix_world import NewClient
 from tests.support.memory import Memory
 
 COUNT = "SELECT count(*) FROM rides"
 TAKEN = [datetime(2024, 5, 15, 12, minute, tzinfo=UTC) for minute in (0, 5)]
-OLD, NEW = (Edition(f"20240515T12{taken.minute:010}Z", taken, taken) for taken in TAKEN)
+OLD, NEW = (SnapshotVersion(f"20240515T12{taken.minute:010}Z", taken, taken) for taken in TAKEN)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import ChargeItem, DataSet, Way
+from dpsql.accounting.ledger import ChargeItem, DataSet, OpeningWay
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import DpsqlError, TooComplex
 from dpsql.policy.model import DatasetBudget, Policy, Privacy
@@ -87,7 +87,7 @@ def test_a_release_answers_for_its_own_records_only(rides: Memory, new_client: N
     """Where the data set is another, or elsewhere, the same question is measured and paid again."""
     engine, places = Watched(rides), (DataSet("taxi", "here"), DataSet("taxi", "there"), DataSet("bikes", "there"))
     for place in places:
-        with SqliteLedger(tmp_path / "ledger.db", noon, place, Way.ADOPTED) as ledger:
+        with SqliteLedger(tmp_path / "ledger.db", noon, place, OpeningWay.ADOPTED) as ledger:
             client = new_client(engine, ledger=ledger)
             client.ask(COUNT)
             client.ask(COUNT)

@@ -13,7 +13,7 @@ from dpsql.gateway.plans import planning
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Policy
 from dpsql.question import Settings
-from dpsql.rewrite.ir.constant_table import AwaitedTable
+from dpsql.rewrite.ir.constant_table import DeferredTable
 from tests.gateway.engines import Watched
 from tests.gateway.ledgers import with_total
 from tests.support.fix_dirty import Records
@@ -76,8 +76,8 @@ def taken_for_one(patch: pytest.MonkeyPatch) -> None:
 
 def first_row(patch: pytest.MonkeyPatch) -> None:
     """Take the first of several rows for the value: harmless, but not what PostgreSQL says."""
-    right = AwaitedTable._made
-    patch.setattr(AwaitedTable, "_made", lambda self, rows: right(self, rows[:1]))
+    right = DeferredTable._made
+    patch.setattr(DeferredTable, "_made", lambda self, rows: right(self, rows[:1]))
 
 
 def _tells_what_it_can_not_pay(client: Client, engine: Watched) -> bool:

@@ -73,7 +73,7 @@ def test_monitors_are_told(rides: Served, world: World, new_client: NewClient) -
     """Within seconds, of a table by its name; and who asks often does not ask the engine often."""
     now = [0.0]
     ledger = _sql_ledger(new_client(rides))
-    readiness = Readiness(lambda: (rides, world.policy), ledger.see_that_it_can_be_written, lambda: now[0])
+    readiness = Readiness(lambda: (rides, world.policy), ledger.require_writable_file, lambda: now[0])
     assert readiness.state() == ReadyState()
     rides.execute("REVOKE SELECT ON rides FROM reader")
     assert readiness.state() == ReadyState()
@@ -95,7 +95,7 @@ def test_monitors_are_told_of_a_ledger_that_is_away(
 ) -> None:
     """Clients would hear that instead of an answer. To look charges nothing."""
     now, ledger = [0.0], _sql_ledger(new_client(rides))
-    readiness = Readiness(lambda: (rides, world.policy), ledger.see_that_it_can_be_written, lambda: now[0])
+    readiness = Readiness(lambda: (rides, world.policy), ledger.require_writable_file, lambda: now[0])
     assert readiness.state() == ReadyState()
     ledger.path.rename(tmp_path / "moved")
     now[0] += 6

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.gateway import planned_questions
 from dpsql.policy.model import Policy
-from dpsql.remembered import Remembered
 from tests.support.fix_world import NewClient, answered
 from tests.support.memory import Memory
 
@@ -38,7 +38,9 @@ def _traced() -> Iterator[Callable[[], int]]:
 
 def test_what_was_used_least_lately_is_forgotten() -> None:
     """As soon as there is no room for what is new."""
-    remembered: Remembered[bytes] = Remembered(10_000, lambda value: len(value) if isinstance(value, bytes) else 0)
+    remembered: ByteLimitedCache[bytes] = ByteLimitedCache(
+        10_000, lambda value: len(value) if isinstance(value, bytes) else 0
+    )
     for key in "abc":
         remembered.keep(key, bytes(3_000))
     assert remembered.get("a") is not None
@@ -49,7 +51,9 @@ def test_what_was_used_least_lately_is_forgotten() -> None:
 
 def test_what_has_no_room_forgets_nothing() -> None:
     """It is not kept, nor is what was under its key."""
-    remembered: Remembered[bytes] = Remembered(10_000, lambda value: len(value) if isinstance(value, bytes) else 0)
+    remembered: ByteLimitedCache[bytes] = ByteLimitedCache(
+        10_000, lambda value: len(value) if isinstance(value, bytes) else 0
+    )
     remembered.keep("a", b"small")
     remembered.keep("b", b"small")
     remembered.keep("b", bytes(10_000))

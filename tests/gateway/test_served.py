@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.epsilon.noise.outputs import OutputKind, SoughtAnswer, level_epsilon, served
+from dpsql.epsilon.noise.outputs import OutputKind, SoughtAnswer, level_epsilon, price_question
 from dpsql.policy.model import NoiseLevel, Policy, Privacy, UnitBound
 from dpsql.question import Settings
 from tests.support.fix_world import Client, NewClient, replied
@@ -96,8 +96,8 @@ def test_a_role_gets_what_is_said(
     right, costs, errors = float(str(exact(_fares(spread)))), list[float](), list[float]()
     for level in NoiseLevel:
         look = level_epsilon(level, [output], contribution=1, rows=asked.rows, cap=None)
-        cap = look * looks or served(asked, level, 80 * look).epsilon
-        said, noise = served(asked, level, cap), random.Random(level.value).randbytes  # noqa: S311
+        cap = look * looks or price_question(asked, level, 80 * look).epsilon
+        said, noise = price_question(asked, level, cap), random.Random(level.value).randbytes  # noqa: S311
         if not said.answered:  # a median that is mostly NULL from the first look on, or only noise
             continue
         client = new_client(rides, policy=_role_of(policy, level, cap), entropy=noise)

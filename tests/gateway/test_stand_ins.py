@@ -4,7 +4,7 @@ import pytest
 
 from dpsql.gateway.rehearsal import is_tried
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.whole.analyze import analyze
 
 COUNT = "SELECT vendor AS v, count(*) AS n FROM rides GROUP BY 1"
@@ -27,7 +27,7 @@ COUNT = "SELECT vendor AS v, count(*) AS n FROM rides GROUP BY 1"
 )
 def test_what_writes_or_may_fail_is_tried_and_nothing_else(policy: Policy, statement: str, tried: bool) -> None:
     """A plain question takes no longer for it."""
-    asked = analyze(statement, policy, parsed)
+    asked = analyze(statement, policy, parse_query)
     assert asked is not None
     assert asked.refusal is None
     assert is_tried(asked) == tried

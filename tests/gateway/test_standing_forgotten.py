@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from dpsql.cli.main import app
 from dpsql.engines.snapshot.accounts import AccountStore
 from dpsql.errors import EngineNotReady
-from dpsql.secret import kept_secret, secret_file
+from dpsql.secret import read_or_make_secret, secret_file
 from tests.gateway.growing_ward import DAILY, FOURTH, Visit, Ward
 
 WHO = "patient-4711"
@@ -56,7 +56,7 @@ def test_who_comes_back_weighs_nothing(erased: Ward) -> None:
 
 def test_the_next_copy_has_nobody_who_was_erased(ward: Ward) -> None:
     """Though days that are closed are kept else: it reads all of the records once more."""
-    ward.key = kept_secret(secret_file(ward.config.shadow, ward.config.file.parent))
+    ward.key = read_or_make_secret(secret_file(ward.config.shadow, ward.config.file.parent))
     ward.copy([*OTHERS, *[(WHO, 1, "a", 1.0)] * 3])
     ward.ask()
     ward.copy(OTHERS, whole=False)
@@ -98,7 +98,7 @@ def test_without_the_key_nothing_is_measured(erased: Ward) -> None:
 
 def test_the_command_says_what_it_has_done(erased: Ward) -> None:
     """With the server's own secret, and what can't be undone."""
-    erased.key = kept_secret(secret_file(erased.config.shadow, erased.config.file.parent))
+    erased.key = read_or_make_secret(secret_file(erased.config.shadow, erased.config.file.parent))
     config = ["--config", str(erased.directory / "config.yaml")]
     done = CliRunner().invoke(app, ["forget", "patient", WHO, *config])
     assert done.exit_code == 0, done.output

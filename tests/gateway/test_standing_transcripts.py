@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dpsql.accounting.ledger import Standing
+from dpsql.accounting.ledger import LastMeasurement
 from dpsql.engines.snapshot.accounts import AccountedSums, HeldAccounts
 from dpsql.errors import DpsqlError
 from dpsql.standing import measuring
@@ -54,7 +54,7 @@ def weighed(monkeypatch: pytest.MonkeyPatch) -> Weighed:
     """What each unit has weighed in each measurement, by the name of its claim."""
     right, by_claim = HeldAccounts.measure, Weighed()
 
-    def measure(held: HeldAccounts, question: str, to: Standing, statements: AccountedSums, **more: Any) -> Any:
+    def measure(held: HeldAccounts, question: str, to: LastMeasurement, statements: AccountedSums, **more: Any) -> Any:
         answer = right(held, question, to, statements, **more)
         added = held._connection.execute("SELECT unit, added FROM dpsql_measured WHERE unit IS NOT NULL").fetchall()
         by_claim[to.claim] = added

@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.policy.model import TrialMode
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.trial.duckdb_ground import DuckDbGround
+from dpsql.trial.duckdb_engine import DuckDbTrialEngine
 from dpsql.trial.subject import TrialSubject
 from dpsql.trial.trial import StatementTrial
 from dpsql.trial.tried_forms import TriedForms
@@ -25,7 +25,7 @@ def test_joins_of_many_tables_pass(number: int, small: Lists) -> None:
     deps = gateway._deps
     emitter = Emitter(deps.engine.dialect, deps.declared, deps.engine.named, deps.engine.kept)
     subject = TrialSubject.of(deps.policy, deps.rows, deps.engine, "duckdb")
-    trial = StatementTrial(subject, DuckDbGround, "tests", emitter, TriedForms(None), TrialMode.ALWAYS)
+    trial = StatementTrial(subject, DuckDbTrialEngine, "tests", emitter, TriedForms(None), TrialMode.ALWAYS)
     tried = replace(client, gateway=type(gateway)(replace(deps, trial=trial)))
     plan = tried.ask(f"EXPLAIN {load('tpch')[number]}").rows
     (verdict,) = [str(line) for (line,) in plan if "Trial" in str(line)]

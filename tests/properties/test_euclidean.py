@@ -14,7 +14,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.model import MechanismName, Policy, SqlType, Table
-from dpsql.privacy.measurement.contribution import WEIGHT, Bound, Form
+from dpsql.privacy.measurement.contribution import WEIGHT, ContributionBound, Form
 from dpsql.privacy.measurement.pricing import in_euclidean_norm
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.dialects.base import Dialect
@@ -145,7 +145,7 @@ def test_nobody_with_few_rows_weighs_less(dialect: str, policy: Policy, world: W
 
 def _roots(dialect: Dialect, policy: Policy, squares: Sequence[int]) -> str:
     """Return the engine's statement of the weights of units by one number of rows each."""
-    bound = Bound(Ref(0, "rides", "rider", policy.tables["rides"].columns["rider"]), 1, Form.EUCLIDEAN)
+    bound = ContributionBound(Ref(0, "rides", "rider", policy.tables["rides"].columns["rider"]), 1, Form.EUCLIDEAN)
     parts = " UNION ALL ".join(f"SELECT {i} AS u, CAST({n} AS BIGINT) AS n" for i, n in enumerate(squares))
     return f"WITH {bound.weights_of_squares(f'({parts}) AS g', dialect)} SELECT hu, CAST(w AS VARCHAR) FROM h"
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Exact, Measured, key_searches, measurements
 from tests.support.fix_policy import with_rows
@@ -33,7 +33,7 @@ def _renamed(sql: str, names: Mapping[str, str]) -> str:
     """Return a statement about the columns by other names; what it calls its own outputs stays."""
     column = re.compile(rf"(?<!AS )\b({'|'.join(names)})\b(?!\()")
     parts = _TEXTS.split(sql)
-    return "".join(p if p.startswith("'") else column.sub(lambda of: quoted(names[of[0]]), p) for p in parts)
+    return "".join(p if p.startswith("'") else column.sub(lambda of: quote_name(names[of[0]]), p) for p in parts)
 
 
 def _with_names(policy: Policy, names: Mapping[str, str]) -> Policy:

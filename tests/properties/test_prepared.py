@@ -9,11 +9,11 @@ import pytest
 
 from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.policy.model import Policy
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.plan import Measurement
-from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.emit.emitter import Emitter, quoted
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.emit.emitter import Emitter, quote_name
 from dpsql.rewrite.ir.relation import ref
 from tests.properties.test_sensitivity import databases
 from tests.support.exactness import Measured, measurements
@@ -91,7 +91,9 @@ def test_a_unit_of_one_row_too_many_has_to_be_marked(bounded: Policy, world: Wor
 def test_what_is_kept_is_what_its_text_comes_to(of_dirt: Prepared, table: str) -> None:
     """In every row, whatever is in it: undeclared texts, none, NaN, and numbers beyond the bounds."""
     texts = of_dirt.kept(table).texts
-    different = (f"count(*) FILTER (WHERE ({text}) IS DISTINCT FROM s0.{quoted(name)})" for text, name in texts.items())
+    different = (
+        f"count(*) FILTER (WHERE ({text}) IS DISTINCT FROM s0.{quote_name(name)})" for text, name in texts.items()
+    )
     assert of_dirt.execute(f"SELECT {', '.join(different)} FROM {of_dirt.named(table)} AS s0") == [(0,) * len(texts)]
     assert len(texts) > 1
 
@@ -99,8 +101,8 @@ def test_what_is_kept_is_what_its_text_comes_to(of_dirt: Prepared, table: str) -
 @pytest.mark.parametrize(("table", "unit"), [("trips", "passenger_id"), ("rides", "rider"), ("rides", "driver")])
 def test_each_unit_has_a_number_of_its_own(of_dirt: Prepared, table: str, unit: str) -> None:
     """In all its rows, and nobody has one."""
-    number = quoted(of_dirt.kept(table).units[unit])
-    pairs = f"SELECT DISTINCT {quoted(unit)} AS u, {number} AS n FROM {of_dirt.named(table)}"
+    number = quote_name(of_dirt.kept(table).units[unit])
+    pairs = f"SELECT DISTINCT {quote_name(unit)} AS u, {number} AS n FROM {of_dirt.named(table)}"
     both = "count(*) FILTER (WHERE u IS NOT NULL AND n IS NOT NULL)"
     counted = f"count(*), count(DISTINCT u), count(DISTINCT n), {both}"
     ((number_of_pairs, units, numbers, with_both),) = of_dirt.execute(
@@ -145,11 +147,14 @@ def test_units_are_called_by_numbers_where_they_are_only_told_apart(
 def test_a_selection_of_rows_is_ordered_by_what_names_the_unit(bounded: Policy, prepared: Prepared, form: Form) -> None:
     """A number would give it another order when somebody else goes; and a row that a LEFT JOIN makes up has none."""
     unit = ref(0, bounded.tables["rides"], "rider")
-    emitter = Emitter(prepared.dialect, Declared({}), prepared.named, prepared.kept)
-    scan = BoundedScan((), Bound(unit, MOST, form), emitter, "")
-    number = f"s0.{quoted(prepared.kept('rides').units['rider'])}"
+    emitter = Emitter(prepared.dialect, DeclaredFacts({}), prepared.named, prepared.kept)
+    scan = BoundedScan((), ContributionBound(unit, MOST, form), emitter, "")
+    number = f"s0.{quote_name(prepared.kept('rides').units['rider'])}"
     assert scan.told_apart().unit == ('s0."rider"' if form is Form.TRUNCATE else number)
-    assert replace(scan, bound=Bound(replace(unit, optional=True), MOST, form)).told_apart().unit == 's0."rider"'
+    assert (
+        replace(scan, bound=ContributionBound(replace(unit, optional=True), MOST, form)).told_apart().unit
+        == 's0."rider"'
+    )
 
 
 def test_texts_are_grouped_by_the_numbers_that_are_kept(bounded: Policy, world: World, prepared: Prepared) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.read.parse import parse
 
 SPELLINGS = ("{table}", '"{table}"', "public.{table}", '"public"."{table}"', "taxi.public.{table}")
@@ -17,7 +17,7 @@ SPELLINGS = ("{table}", '"{table}"', "public.{table}", '"public"."{table}"', "ta
 
 def spelled(sql: str, policy: Policy, spelling: str) -> str:
     """Return a statement with a table's name before every bare column that is one of it for certain."""
-    statement = parse(sql.rstrip().removesuffix(";"), parsed)
+    statement = parse(sql.rstrip().removesuffix(";"), parse_query)
     if statement is None:
         return sql
     places = {place: table for query in statement.queries for place, table in _places(query.tree, policy, query.offset)}

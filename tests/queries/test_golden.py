@@ -15,7 +15,7 @@ from dpsql.errors import DpsqlError
 from dpsql.privacy.measurement.plan import Measurement
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.syntax.named.aggregate_names import top_aggregates
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from tests.support.dialects import DIALECTS, NAMES
 from tests.support.fix_dirty import NewUser
 from tests.support.fix_world import USERS, Answer, Client, World
@@ -156,7 +156,7 @@ def _same(a: object, b: object, within: float) -> bool:
 
 @cache
 def _tree(sql: str) -> exp.Query | None:
-    return parsed(sql.rstrip().removesuffix(";"))
+    return parse_query(sql.rstrip().removesuffix(";"))
 
 
 def _ordered(sql: str) -> bool:

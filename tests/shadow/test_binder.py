@@ -12,13 +12,13 @@ from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions import oracle
 from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.warden import LeftBehind
+from dpsql.shadow.watch.warden import LeftoverSessions
 
 
 @pytest.fixture(scope="module")
 def sessions(shadow: Postgres) -> Iterator[OracleSession]:
     """The sessions that planning asks."""
-    made = OracleSession(shadow.dsn("taxi", ORACLE), LeftBehind())
+    made = OracleSession(shadow.dsn("taxi", ORACLE), LeftoverSessions())
     yield made
     made.close()
 

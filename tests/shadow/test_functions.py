@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from dpsql.shadow.contents.hidden import GUARDED
+from dpsql.shadow.contents.restrictions import GUARDED
 from dpsql.shadow.server.postgres import Postgres
 
 _OURS = """

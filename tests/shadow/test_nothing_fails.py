@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Literal
 
-from dpsql.rewrite.syntax.read.dialect import parsed, render
-from dpsql.rewrite.syntax.whole.doomed import without_failing
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
+from dpsql.rewrite.syntax.whole.constant_probes import without_failing
 from dpsql.rewrite.syntax.whole.single_row import OPERATORS
 from dpsql.shadow.server.postgres import Postgres
 
@@ -111,7 +111,7 @@ def _failure(
         if rows
         else f"SELECT count({expression}) FROM answer AS _dp"
     )
-    tree = parsed(select)
+    tree = parse_query(select)
     if tree is None:
         return None  # not understood: refused before it is paid for
     without_failing(tree)
@@ -189,7 +189,7 @@ def test_nothing_with_a_grammar_of_its_own_fails(client: psycopg.Connection, exp
 def test_series_do_not_fail(client: psycopg.Connection, given: str) -> None:
     """A step of 0 makes none."""
     client.execute(b"SET statement_timeout = '2s'")
-    tree = parsed(f"SELECT count(*) FROM answer AS _dp, generate_series({given})")
+    tree = parse_query(f"SELECT count(*) FROM answer AS _dp, generate_series({given})")
     assert tree is not None
     without_failing(tree)
     values = "(VALUES (0, 0, timestamp '2019-03-01')) AS _dp(a0, a1, a2)"

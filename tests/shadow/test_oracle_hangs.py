@@ -12,14 +12,14 @@ import pytest
 from dpsql.errors import QueryCanceled, Unsupported
 from dpsql.interrupt import _WATCHDOG, _Call, called_when_overdue, ended_when_overdue
 from dpsql.question import Cancellation, Settings
-from dpsql.rewrite.ir.literal import Spelled
+from dpsql.rewrite.ir.literal import SpelledSql
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions import oracle as questions_oracle
 from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.warden import LeftBehind
+from dpsql.shadow.watch.warden import LeftoverSessions
 
-ONE = Spelled("1")
+ONE = SpelledSql("1")
 SOON = 3.0
 """Seconds on a busy machine."""
 
@@ -28,7 +28,7 @@ SOON = 3.0
 def sessions(shadow: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[OracleSession]:
     """Give sessions that are impatient."""
     monkeypatch.setattr(questions_oracle, "_PATIENCE", 0.3)
-    made = OracleSession(shadow.dsn("taxi", ORACLE), LeftBehind())
+    made = OracleSession(shadow.dsn("taxi", ORACLE), LeftoverSessions())
     yield made
     made.close()
 

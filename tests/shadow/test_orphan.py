@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from dpsql.shadow.server import orphan
-from dpsql.shadow.server.place import SystemAccount
+from dpsql.shadow.server.directory import SystemAccount
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="root looks into /proc")
 

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.shadow.server.place import ACCOUNT_NAME, SystemAccount, home_of, last_words
+from dpsql.shadow.server.directory import ACCOUNT_NAME, SystemAccount, home_of, last_words
 from dpsql.shadow.server.postgres import OWNER, Postgres
 from tests.support import clusters
 from tests.support.ordinary import NOBODY, ordinary_python

@@ -16,9 +16,9 @@ import pytest
 from dpsql.errors import ConfigError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Role, Table
-from dpsql.shadow.contents.build import Change, change, ensure_shadow
-from dpsql.shadow.server import place
-from dpsql.shadow.server.place import SystemAccount
+from dpsql.shadow.contents.build import Change, ensure_shadow, needed_change
+from dpsql.shadow.server import directory as server_directory
+from dpsql.shadow.server.directory import SystemAccount
 from dpsql.shadow.server.postgres import Postgres
 from tests.support import clusters
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
@@ -144,7 +144,7 @@ def test_change_that_keeps_the_columns_is_made_in_place(shadow: Postgres) -> Non
 
     def needed(table: Table = trips, users: Mapping[str, str] = USERS, epoch: str = "", **roles: Role) -> Change:
         policy = replace(POLICY, tables={**POLICY.tables, "trips": table}, roles={**POLICY.roles, **roles})
-        return change(shadow, policy, users, epoch=epoch)
+        return needed_change(shadow, policy, users, epoch=epoch)
 
     def with_column(column: Column) -> Table:
         return replace(trips, columns={**trips.columns, column.name: column})
@@ -165,9 +165,9 @@ def test_change_that_keeps_the_columns_is_made_in_place(shadow: Postgres) -> Non
 def test_copied_programs_start(tmp_path: Path) -> None:
     """An account that can't reach the programs gets a copy that works."""
     account = SystemAccount(os.getuid() or 65534, os.getgid() or 65534)
-    installed = place.find_binaries()
-    hidden = place.Binaries(_unreachable(tmp_path, installed.directory), installed.major)
-    copied = place.executable_for(account, hidden, tmp_path)
+    installed = server_directory.find_binaries()
+    hidden = server_directory.Binaries(_unreachable(tmp_path, installed.directory), installed.major)
+    copied = server_directory.executable_for(account, hidden, tmp_path)
     assert copied.directory.is_relative_to(tmp_path / f"postgresql-{installed.major}")
     for program in ("postgres", "initdb"):
         done = subprocess.run([copied.directory / program, "-V"], check=False, capture_output=True)  # noqa: S603

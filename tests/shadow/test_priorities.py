@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.shadow.watch.warden import Priorities, see
+from dpsql.shadow.watch.warden import Priorities, read_process
 
 BUSY, IDLE = "while True: pass", "import sys; sys.stdin.read()"
 
@@ -80,7 +80,7 @@ def test_what_a_session_did_since_it_began_counts() -> None:
     looks, since = Priorities(), time.monotonic()
     looks.look([], since)
     with _process(BUSY) as process:
-        while (seen := see(process)) is None or seen.worked < 1:
+        while (seen := read_process(process)) is None or seen.worked < 1:
             time.sleep(0.05)
         assert looks.look([(process, "ana")], since + 1) == frozenset({"ana"})
 

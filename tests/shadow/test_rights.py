@@ -9,7 +9,7 @@ import pytest
 from dpsql.errors import ConfigError
 from dpsql.gateway.plans.views import with_checked_conditions
 from dpsql.policy.model import Policy, RowCondition
-from dpsql.shadow.contents.role import change_roles, check_conditions
+from dpsql.shadow.contents.role import change_roles, require_indexable_conditions
 from tests.support.fix_rights import NAMED, in_part
 from tests.support.fix_world import USERS, World
 
@@ -67,7 +67,7 @@ def test_what_a_role_may_name_again_is_granted_again(granted: Policy, world: Wor
 
 def _checked(policy: Policy, world: World) -> Policy:
     with world.connect("dpsql_owner") as owner:
-        check_conditions(owner, policy)
+        require_indexable_conditions(owner, policy)
     return with_checked_conditions(policy, world.oracle())
 
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from dpsql.errors import ConfigError
-from dpsql.shadow.contents.build import change, ensure_shadow
+from dpsql.shadow.contents.build import ensure_shadow, needed_change
 from dpsql.shadow.server.postgres import Postgres
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
 
@@ -37,7 +37,7 @@ def as_in_a_dictionary(shadow: Postgres) -> Iterator[None]:
 
 def test_a_shadow_that_orders_texts_byte_by_byte_is_served(shadow: Postgres) -> None:
     """As every cluster does that dpsql makes."""
-    change(shadow, POLICY, USERS)
+    needed_change(shadow, POLICY, USERS)
 
 
 @pytest.mark.usefixtures("as_in_a_dictionary")

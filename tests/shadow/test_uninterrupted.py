@@ -12,7 +12,7 @@ import pytest
 
 from dpsql.shadow.contents.build import ensure_shadow
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.warden import LeftBehind, see
+from dpsql.shadow.watch.warden import LeftoverSessions, read_process
 from tests.shadow import sweep
 from tests.support import clusters
 from tests.support.fix_shadow import POLICY, USERS, zone_rows
@@ -47,7 +47,7 @@ def server() -> Iterator[Postgres]:
 class _Client:
     """One client, who asks one statement after another, in a new session where the last one was ended."""
 
-    def __init__(self, server: Postgres, left: LeftBehind) -> None:
+    def __init__(self, server: Postgres, left: LeftoverSessions) -> None:
         self._dsn, self._left = server.dsn("taxi", "ana"), left
         self._session = self._connected()
 
@@ -61,12 +61,12 @@ class _Client:
     def ask(self, statement: str) -> float:
         """Return how many seconds of the processor it took."""
         process = self._session.info.backend_pid
-        begun, latest, over = see(process), [0.0], threading.Event()
+        begun, latest, over = read_process(process), [0.0], threading.Event()
         assert begun is not None
 
         def watch() -> None:
             while not over.wait(0.1):
-                if (now := see(process)) is not None:
+                if (now := read_process(process)) is not None:
                     latest[0] = now.worked - begun.worked
                 if latest[0] > _LATE:
                     self._left.add(process, "ana")
@@ -93,7 +93,7 @@ def _too_long(server: Postgres, statements: Sequence[str]) -> tuple[list[str], l
     wrong: list[str] = []
 
     def ask(part: Sequence[str]) -> None:
-        with closing(_Client(server, LeftBehind())) as client:
+        with closing(_Client(server, LeftoverSessions())) as client:
             for statement in part:
                 took = client.ask(statement)
                 if took > _LATE:

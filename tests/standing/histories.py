@@ -8,25 +8,25 @@ from fractions import Fraction
 
 import duckdb
 
-from dpsql.accounting.ledger import Standing
+from dpsql.accounting.ledger import LastMeasurement
 from dpsql.engines.snapshot.accounts import AccountedSums, HeldAccounts
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, MechanismName, SqlType, Table, UnitBound
-from dpsql.privacy.features.feature import ONE, Feature, Scaled, Shape
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.features.feature import ONE, Feature, ScaledExpr, Shape
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import exact_sums
 from dpsql.question import Cancellation
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.groups import groups
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Ref, both
 from dpsql.rewrite.ir.relation import Join, Relation, Source
-from dpsql.standing.questions import Ordinary, StandingPart, recognized
+from dpsql.standing.questions import Ordinary, StandingPart, recognize_question
 
 FIRST = date(2026, 1, 1)
 GROWS = Grows("at", Every.DAY, 1, TermLength.MONTH, 5)
@@ -73,12 +73,12 @@ def asked(
     )
     relation = Relation((Source(declared, Join.FROM),), where, {}, (at, x))
     every = [ref(declared, name) for name in keys]
-    env = Declared({}).env(every)
+    env = DeclaredFacts({}).env(every)
     asked_for = Interval(Fraction(low), Fraction(low + days - 1))
     known = {key: facts if key != at else replace(facts, interval=asked_for) for key, facts in env.items()}
     found = groups(every, relation, known, {}, 10**6)
-    value = Feature(Shape.VALUE, x=Scaled(x, Interval(Fraction(0), Fraction(8))))
-    bound = Bound(ref(declared, "who"), c or declared.units["person"].max_rows, Form.REWEIGHT)
+    value = Feature(Shape.VALUE, x=ScaledExpr(x, Interval(Fraction(0), Fraction(8))))
+    bound = ContributionBound(ref(declared, "who"), c or declared.units["person"].max_rows, Form.REWEIGHT)
     measured = tuple(features) or (ONE, value)
     sums = Sums(relation, TRUE, found, measured, bound, Fraction(1), MechanismName.CUBE)
     return MeasurementPlan(found, (sums,), ()), PricedMeasurement(sums, "", "m")
@@ -86,7 +86,7 @@ def asked(
 
 def standing(declared: Table, days: int) -> StandingPart:
     """Return that as the standing question that it is."""
-    found = recognized(*asked(declared, days), "person", datetime(2026, 1, 15, tzinfo=UTC))
+    found = recognize_question(*asked(declared, days), "person", datetime(2026, 1, 15, tzinfo=UTC))
     assert isinstance(found, StandingPart), found if isinstance(found, Ordinary) else None
     return found
 
@@ -125,7 +125,7 @@ class Copies:
         sums = part.for_periods([day_of(day) for day in days])
         until = datetime(2027, 1, 1, tzinfo=UTC)
         statements = AccountedSums(sums.units_accounted(self.emitter), sums.sql(self.emitter), sums.bound.mass, until)
-        to = Standing(self.number, f"claim {self.number}")
+        to = LastMeasurement(self.number, f"claim {self.number}")
         rows = self.accounts.measure(question, to, statements, timeout=60, cancellation=Cancellation())
         return dict(zip(sums.groups.shown, exact_sums(sums, rows).coordinates, strict=True))
 
@@ -147,4 +147,4 @@ def copies() -> Iterator[Copies]:
         for name, columns in (("kinds", "kind"), ("forgotten", "hashed")):
             connection.execute(f"CREATE TABLE standing.main.{name} (question VARCHAR, {columns} VARCHAR)")
         connection.execute("CREATE TABLE standing.main.keyed (sign VARCHAR)")
-        yield Copies(connection, Emitter(DUCKDB, Declared({}), lambda name: f'records.main."{name}"'))
+        yield Copies(connection, Emitter(DUCKDB, DeclaredFacts({}), lambda name: f'records.main."{name}"'))

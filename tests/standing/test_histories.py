@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dpsql.accounting.ledger import Standing
+from dpsql.accounting.ledger import LastMeasurement
 from dpsql.engines.snapshot.accounts import AccountedSums
 from dpsql.privacy.release.exact import exact_sums
 from dpsql.question import Cancellation
@@ -132,7 +132,9 @@ def test_a_unit_without_an_account_never_counts() -> None:
         emitter = copied.emitter
         missing = sums.units_accounted(emitter).replace("WHERE", "WHERE s0.\"who\" <> 'a' AND", 1)
         statements = AccountedSums(missing, sums.sql(emitter), sums.bound.mass, datetime(2027, 1, 1, tzinfo=UTC))
-        rows = copied.accounts.measure("q", Standing(1, "x"), statements, timeout=60, cancellation=Cancellation())
+        rows = copied.accounts.measure(
+            "q", LastMeasurement(1, "x"), statements, timeout=60, cancellation=Cancellation()
+        )
         cells = dict(zip(sums.groups.shown, exact_sums(sums, rows).coordinates, strict=True))
     assert [cells[_FIRST, unit][0] for unit in "ab"] == [0, part.asked.bound.weight * part.asked.row_norm]
 

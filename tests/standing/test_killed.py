@@ -7,11 +7,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpsql.accounting.ledger import Standing
+from dpsql.accounting.ledger import LastMeasurement
 from dpsql.engines.snapshot.accounts import AccountStore, HeldAccounts
 from dpsql.policy.config import Resources
 from dpsql.question import Cancellation
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.standing.histories import Copies, day_of, standing, table
@@ -43,12 +43,12 @@ def measured(directory: Path, number: int) -> list[int]:
     part = standing(table(1, ["a", "b"]), 3)
     with _store(directory).held(Cancellation()) as held:
         copies = Copies(
-            held._connection, Emitter(DUCKDB, Declared({}), lambda name: f'records.main."{name}"'), number - 1
+            held._connection, Emitter(DUCKDB, DeclaredFacts({}), lambda name: f'records.main."{name}"'), number - 1
         )
         return [cell[0] for cell in copies.measured(part, "q", [number - 1]).values()]
 
 
-def _left(directory: Path) -> tuple[Standing, dict[str, int]]:
+def _left(directory: Path) -> tuple[LastMeasurement, dict[str, int]]:
     with _store(directory).held(Cancellation()) as held:
         stands = held.stands("q")
         used = _used(held) if stands.number else {}
@@ -74,9 +74,9 @@ def test_accounts_are_written_or_not(tmp_path: Path, when: str) -> None:
     stands, used = _left(tmp_path)
     full = standing(table(1, ["a", "b"]), 3).asked.bound.mass
     if when == "after it":
-        assert (stands, used) == (Standing(1, "claim 1"), {"a": full, "b": full})
+        assert (stands, used) == (LastMeasurement(1, "claim 1"), {"a": full, "b": full})
         assert measured(tmp_path, 2) == [0, 0]
     else:
-        assert (stands, used) == (Standing(), {})
+        assert (stands, used) == (LastMeasurement(), {})
         assert max(measured(tmp_path, 1)) > 0
         assert measured(tmp_path, 2) == [0, 0]

@@ -10,7 +10,7 @@ import duckdb
 from dpsql.engines.duckdb.heavy_rows import RowsOfUnits, heavy_rows_of, keep_heavy_rows, row_keepers
 from dpsql.engines.duckdb.opening import KEPT
 from dpsql.policy.model import Policy
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 from tests.support.memory import Memory
 from tests.support.records import ZONES, Row
 

@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from dpsql.shadow.server import place
-from dpsql.shadow.server.place import SystemAccount
+from dpsql.shadow.server import directory as server_directory
+from dpsql.shadow.server.directory import SystemAccount
 from dpsql.shadow.server.postgres import Postgres
 
 _RUN = "DPSQL_TESTS_CLUSTER"
@@ -64,7 +64,7 @@ def prepare(directory: Path, make: Make = empty) -> None:
     shared = run()
     if shared is None:
         return
-    home = place.home_of(directory, SystemAccount.for_server(None))
+    home = server_directory.home_of(directory, SystemAccount.for_server(None))
     if not (home / "cluster").exists():
         _copy(_made(shared, make), home)
 

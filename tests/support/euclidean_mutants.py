@@ -8,7 +8,7 @@ import pytest
 from dpsql.gateway.measuring import Measuring
 from dpsql.policy.model import Policy, Role
 from dpsql.privacy.measurement import rows_per_unit
-from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.contribution import ContributionBound
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
@@ -19,36 +19,36 @@ from dpsql.rewrite.dialects.base import Dialect
 
 def rows_instead_of_squares(patch: pytest.MonkeyPatch) -> None:
     """Take the root of the rows, as if each were in a group of its own."""
-    right = Bound.weights_of_squares
+    right = ContributionBound.weights_of_squares
     wrong = "least(n, 2147483647) * least(n, 2147483647)"
 
-    def weights(self: Bound, parts: str, dialect: Dialect) -> str:
+    def weights(self: ContributionBound, parts: str, dialect: Dialect) -> str:
         assert wrong in right(self, parts, dialect)
         return right(self, parts, dialect).replace(wrong, "n")
 
-    patch.setattr(Bound, "weights_of_squares", weights)
+    patch.setattr(ContributionBound, "weights_of_squares", weights)
 
 
 def a_root_one_too_low(patch: pytest.MonkeyPatch) -> None:
     """Cut the root off."""
-    right = Bound.weights_of_squares
+    right = ContributionBound.weights_of_squares
 
-    def weights(self: Bound, parts: str, dialect: Dialect) -> str:
+    def weights(self: ContributionBound, parts: str, dialect: Dialect) -> str:
         least = "CASE WHEN (r - 1) * (r - 1) >= q THEN r - 1 WHEN r * r >= q THEN r ELSE r + 1 END"
         assert least in right(self, parts, dialect)
         return right(self, parts, dialect).replace(least, "r - 1")
 
-    patch.setattr(Bound, "weights_of_squares", weights)
+    patch.setattr(ContributionBound, "weights_of_squares", weights)
 
 
 def no_limit(patch: pytest.MonkeyPatch) -> None:
     """Let all rows count in full."""
-    right = Bound.weights_of_squares
+    right = ContributionBound.weights_of_squares
 
-    def weights(self: Bound, parts: str, dialect: Dialect) -> str:
+    def weights(self: ContributionBound, parts: str, dialect: Dialect) -> str:
         return right(self, parts, dialect).replace(f"greatest(l, {self.rows})", f"greatest(0, {self.rows})")
 
-    patch.setattr(Bound, "weights_of_squares", weights)
+    patch.setattr(ContributionBound, "weights_of_squares", weights)
 
 
 def every_row_a_group(patch: pytest.MonkeyPatch) -> None:

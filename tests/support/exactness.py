@@ -11,7 +11,7 @@ from dpsql.gateway.plans.planning import Planner
 from dpsql.policy.model import Policy
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (
     DistinctCountOutput,
@@ -29,7 +29,7 @@ from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.mechanisms.gaussian_selection import full_weight
 from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_cells, exact_sums, exact_units
 from dpsql.privacy.release.release import estimates
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
 from tests.support.fix_world import World
@@ -118,7 +118,7 @@ class Measured:
     def claim(self) -> int:
         """Return how far one unit may move it; of Gaussian noise, and where keys are found by units, the square in ℓ2."""
         match self.measurement:
-            case Sums(bound=Bound(form=Form.EUCLIDEAN)):
+            case Sums(bound=ContributionBound(form=Form.EUCLIDEAN)):
                 return self.measurement.square
             case Sums() | RowsPerUnit() | BeyondBounds():
                 return self.measurement.sensitivity

@@ -30,14 +30,14 @@ from dpsql.policy.model import Period, Policy, Table
 from dpsql.privacy.mechanisms.entropy import Entropy
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.rewrite.syntax.read.parse import query_place
+from dpsql.rewrite.syntax.read.parse import locate_lone_query
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.warden import LeftBehind
+from dpsql.shadow.watch.warden import LeftoverSessions
 from dpsql.trial.trial import StatementTrial
 from dpsql.wire.intercept import interceptor
-from dpsql.wire.intercept.interceptor import temporary
+from dpsql.wire.intercept.interceptor import named_temporary_tables
 from tests.support import clusters
 from tests.support.memory import Memory
 from tests.support.quick_ledger import quick_directory
@@ -129,17 +129,17 @@ class Client:
         self, question: Question, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()
     ) -> Request:
         """Return what the wire would ask of the gateway."""
-        place = query_place(question.text)
+        place = locate_lone_query(question.text)
         if place is not None:
             self.describe(question.text[place[1] : place[2]])
         for probe in question.probes:
             self.describe(probe)
         ((told,),) = self.connection.execute("SELECT pg_dpsql.temporary()").fetchall()
         if told:
-            tables = tuple(temporary(told, question.text))
+            tables = tuple(named_temporary_tables(told, question.text))
             asks = interceptor.select_of_lists(tables)
             lists = self.connection.execute(psycopg.sql.SQL(asks)).fetchone() if asks else ()
-            settings = replace(settings, temporary=interceptor.with_rows(tables, lists or ()))
+            settings = replace(settings, temporary=interceptor.with_list_rows(tables, lists or ()))
         return Request(question, arguments, in_session(settings), self.asker, Cancellation())
 
     def describe(self, probe: str) -> tuple[ColumnDescription, ...]:
@@ -240,7 +240,7 @@ def running(policy: Policy, users: Mapping[str, str] = USERS, engine: Engine | N
         return list(zip(*texts, strict=True))
 
     server = clusters.start(directory / "shadow")
-    session = OracleSession(server.dsn(policy.dataset, ORACLE), LeftBehind())
+    session = OracleSession(server.dsn(policy.dataset, ORACLE), LeftoverSessions())
     policy = make_database(server, policy, users, rows, ShadowOracle(session, Settings(), ORACLE))
     owner = psycopg.connect(server.dsn("postgres"), autocommit=True)
     yield World(policy, public, server, session, owner)

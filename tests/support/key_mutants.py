@@ -10,13 +10,15 @@ from dpsql.privacy.mechanisms.gaussian_selection import Weight, full_weight
 
 def no_selection(patch: pytest.MonkeyPatch) -> None:
     """Keep all rows of a unit."""
-    patch.setattr(engine_sql, "selected", lambda rows, *_: rows)
+    patch.setattr(engine_sql, "rows_within_bound", lambda rows, *_: rows)
 
 
 def selection_off_by_one(patch: pytest.MonkeyPatch) -> None:
     """Keep one row too many."""
     patch.setattr(
-        engine_sql, "selected", lambda rows, columns, most, salt: contribution.selected(rows, columns, most + 1, salt)
+        engine_sql,
+        "rows_within_bound",
+        lambda rows, columns, most, salt: contribution.rows_within_bound(rows, columns, most + 1, salt),
     )
 
 

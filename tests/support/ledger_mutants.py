@@ -19,7 +19,7 @@ from dpsql.accounting.sql.releases import StoredItem
 from dpsql.accounting.sqlite.ledger import GroupCommit, SqliteLedger
 from dpsql.accounting.zcdp import rho_within
 from dpsql.engines import connect
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.engines.duckdb import opening
 from dpsql.engines.postgres import pool
 from dpsql.gateway import gateway, measuring
@@ -74,7 +74,7 @@ def failures_do_not_count(patch: pytest.MonkeyPatch) -> None:
 
 def forms_are_refused_to_nobody(patch: pytest.MonkeyPatch) -> None:
     """Let a role that has met a bug try it with other constants."""
-    patch.setattr(releases, "see_that_none_is_refused", lambda *_: None)
+    patch.setattr(releases, "refuse_broken_forms", lambda *_: None)
 
 
 def bugs_do_not_count(patch: pytest.MonkeyPatch) -> None:
@@ -224,7 +224,7 @@ def window_of_a_day_less(patch: pytest.MonkeyPatch) -> None:
 
 def copies_are_read_today(patch: pytest.MonkeyPatch) -> None:
     """Take what a copy's statement reads for the records as they are now."""
-    patch.setattr(Edition, "read_of", lambda *_: None)
+    patch.setattr(SnapshotVersion, "read_of", lambda *_: None)
 
 
 def read_before_midnight(patch: pytest.MonkeyPatch) -> None:
@@ -254,4 +254,4 @@ def all_switches(patch: pytest.MonkeyPatch) -> None:
 
 def any_version(patch: pytest.MonkeyPatch) -> None:
     """Believe engines that nobody has tried."""
-    patch.setattr(connect, "see_that_it_is_admitted", lambda *_, **__: None)
+    patch.setattr(connect, "require_admitted", lambda *_, **__: None)

@@ -12,7 +12,7 @@ from dpsql.errors import EngineFailed
 from dpsql.gateway import measuring
 from dpsql.policy.model import UniqueKey
 from dpsql.privacy.measurement import contribution, engine_sql, planner
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import FromCount, SelectionRule, selection_rule
 from dpsql.privacy.measurement.planner import Builder, PlanningContext
@@ -20,7 +20,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release import exact, release
 from dpsql.privacy.release.exact import EngineRow, ExactBuckets, ExactSums, KeyRow
 from dpsql.privacy.release.release import Release, release_sums
-from dpsql.rewrite.analysis import declared, groups, owners
+from dpsql.rewrite.analysis import declared_facts, groups, owners
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.owners import Finders
 from dpsql.rewrite.emit.binning import _Reading
@@ -168,7 +168,7 @@ def every_column_is_unique(patch: pytest.MonkeyPatch) -> None:
     """Take every column for one that the engine keeps unique."""
     right = planner.contribution_bound
 
-    def bounded(relation: Any, world: PlanningContext) -> tuple[Relation, Bound]:
+    def bounded(relation: Any, world: PlanningContext) -> tuple[Relation, ContributionBound]:
         return right(relation, replace(world, unique=lambda name: frozenset(_columns(relation, name))))
 
     patch.setattr(planner, "contribution_bound", bounded)
@@ -194,9 +194,10 @@ def the_first_row_wins(patch: pytest.MonkeyPatch) -> None:
 
 def only_units_of_the_table(patch: pytest.MonkeyPatch) -> None:
     """Refuse to group by units, and not by their public copies."""
-    right = declared.identifying
+    right = declared_facts.identifying_columns
     patch.setattr(
-        "dpsql.privacy.measurement.plan.identifying", lambda *args: frozenset(c for c in right(*args) if c[0] == 0)
+        "dpsql.privacy.measurement.plan.identifying_columns",
+        lambda *args: frozenset(c for c in right(*args) if c[0] == 0),
     )
 
 
@@ -294,7 +295,7 @@ def ranked_within_groups(patch: pytest.MonkeyPatch) -> None:
 
 
 def _selected(patch: pytest.MonkeyPatch, change: Callable[[str, Sequence[str]], str]) -> None:
-    right = contribution.selected
+    right = contribution.rows_within_bound
 
     def selected(rows: str, columns: Sequence[str], most: int, salt: str) -> str:
         head, tail = right("__rows__", columns, most, salt).split("__rows__")
@@ -304,4 +305,4 @@ def _selected(patch: pytest.MonkeyPatch, change: Callable[[str, Sequence[str]], 
             else right(rows, columns, most)
         )
 
-    patch.setattr(engine_sql, "selected", selected)
+    patch.setattr(engine_sql, "rows_within_bound", selected)

@@ -12,14 +12,14 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from dpsql.engines.duckdb.engine import DuckDb, no_statements
-from dpsql.engines.duckdb.files import Watched
+from dpsql.engines.duckdb.engine import DuckDb, statement_cache
+from dpsql.engines.duckdb.files import WatchedFiles
 from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, CAREFULLY, DUCKDB_SETTINGS, MEMORY, other_optimizers
 from dpsql.engines.watch import Use
 from dpsql.errors import EngineFailed
 from dpsql.policy.model import Column, Policy, SqlType, Table
 from dpsql.privacy.release.exact import EngineRow
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from tests.support.records import ZONES, Cell, Row
 from tests.support.schema import APART, SCHEMA, are_meant, bare, filled, public_rows
 
@@ -76,7 +76,7 @@ class Memory(DuckDb):
         In a new `file` instead of memory, tables are divided among threads from a fifteenth of as many rows on; in one that
         is `lasting` they outlive DuckDB's mistakes. Where it is `enforced` constraints let no row lack a declared value.
         """
-        self._watched, self._unique, self._statements = Watched(()), {}, no_statements()
+        self._watched, self._unique, self._statements = WatchedFiles(()), {}, statement_cache()
         self._catalog = "divided" if file else lasting.stem if lasting else MEMORY
         self._file, self._lasting = file, lasting
         plain = file is lasting is None
@@ -211,7 +211,7 @@ def _definitions(table: Table, unique: Sequence[str], types: Mapping[str, str], 
         return types.get(f"{bare(table)}.{c.name}", types.get(c.name, usual)) if c.type is SqlType.NUMERIC else usual
 
     columns = (
-        f"{quoted(c.name)} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''} "
+        f"{quote_name(c.name)} {type_(c)}{' UNIQUE' if c.name in unique or c.name == table.key else ''} "
         f"{constraints.get(c.name, '')}"
         for c in table.columns.values()
     )

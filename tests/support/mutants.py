@@ -13,7 +13,7 @@ from dpsql.privacy.features import design
 from dpsql.privacy.features.feature import blocks
 from dpsql.privacy.features.lattice import EngineSum
 from dpsql.privacy.measurement import engine_sql, sums
-from dpsql.privacy.measurement.contribution import Bound, Norms
+from dpsql.privacy.measurement.contribution import ContributionBound, Norms
 from dpsql.privacy.measurement.sums import LatticeValues, Sums
 from dpsql.privacy.mechanisms.block import Block, Norm
 from dpsql.privacy.release import exact
@@ -22,7 +22,7 @@ from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.dialects.duckdb import DuckDbDialect
 from dpsql.rewrite.dialects.postgres import PostgresDialect
 from dpsql.rewrite.emit import source
-from dpsql.rewrite.emit.binning import stepped
+from dpsql.rewrite.emit.binning import lattice_step
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Expr, Ref
@@ -41,8 +41,8 @@ def half(patch: pytest.MonkeyPatch) -> None:
 
 def forgotten_rows(patch: pytest.MonkeyPatch) -> None:
     """Claim one row for a unit that may have several; its weights stay right."""
-    patch.setattr(Bound, "mass", property(lambda b: b.weight))
-    patch.setattr(Bound, "weights", _weights(f"{C} * 65536 / greatest({{number}}, {C})"))
+    patch.setattr(ContributionBound, "mass", property(lambda b: b.weight))
+    patch.setattr(ContributionBound, "weights", _weights(f"{C} * 65536 / greatest({{number}}, {C})"))
 
 
 def forgotten_size(patch: pytest.MonkeyPatch) -> None:
@@ -57,12 +57,12 @@ def forgotten_square(patch: pytest.MonkeyPatch) -> None:
 
 def no_cap(patch: pytest.MonkeyPatch) -> None:
     """Give every row its full weight."""
-    patch.setattr(Bound, "weights", _weights("65536"))
+    patch.setattr(ContributionBound, "weights", _weights("65536"))
 
 
 def cap_off_by_one(patch: pytest.MonkeyPatch) -> None:
     """Let a unit have one row more than it may."""
-    patch.setattr(Bound, "weights", _weights(f"{C} * 65536 / greatest({{number}} - 1, {C})"))
+    patch.setattr(ContributionBound, "weights", _weights(f"{C} * 65536 / greatest({{number}} - 1, {C})"))
 
 
 def heavy_units_missed(patch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def half_means(patch: pytest.MonkeyPatch) -> None:
 
 def mean_of_all_groups(patch: pytest.MonkeyPatch) -> None:
     """Weigh in sums by what a unit's rows add on average, where they are not told apart by group."""
-    mean, weights = engine_sql.BoundedScan._above_mean, Bound.two_weights
+    mean, weights = engine_sql.BoundedScan._above_mean, ContributionBound.two_weights
 
     def above_mean(reading: engine_sql.BoundedScan, norm: Norms) -> str:
         return mean(reading, replace(norm, by_group=True))
@@ -133,7 +133,7 @@ def mean_of_all_groups(patch: pytest.MonkeyPatch) -> None:
         return weights(*args, **named).replace("max(c)", "CAST(sum(c * n) / sum(n) AS BIGINT)")
 
     patch.setattr(engine_sql.BoundedScan, "_above_mean", above_mean)
-    patch.setattr(Bound, "two_weights", two_weights)
+    patch.setattr(ContributionBound, "two_weights", two_weights)
 
 
 def norms_without_groups(patch: pytest.MonkeyPatch) -> None:
@@ -158,19 +158,19 @@ def _of_no_block(norm: Norms | None) -> Norms | None:
 
 
 def _two_weights(patch: pytest.MonkeyPatch, wrong: str, by: str) -> None:
-    right = Bound.two_weights
+    right = ContributionBound.two_weights
 
     def two_weights(*args: Any, **named: Any) -> str:
         text = right(*args, **named)
         assert wrong in text
         return text.replace(wrong, by)
 
-    patch.setattr(Bound, "two_weights", two_weights)
+    patch.setattr(ContributionBound, "two_weights", two_weights)
 
 
 def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
     def weights(
-        _: Bound,
+        _: ContributionBound,
         unit: str,
         from_where: str,
         dialect: Dialect,
@@ -193,12 +193,12 @@ def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
 def cap_before_where(patch: pytest.MonkeyPatch) -> None:
     """Count the rows of the table, not of the measured relation: a join that doubles rows goes unnoticed."""
     text = f"{C} * 65536 / greatest(count(DISTINCT rider), {C})"
-    patch.setattr(Bound, "weights", _weights(text, source="rides"))
+    patch.setattr(ContributionBound, "weights", _weights(text, source="rides"))
 
 
 def no_clamp(patch: pytest.MonkeyPatch) -> None:
     """Let values be as large as they are."""
-    patch.setattr(sums, "stepped", _unclamped)
+    patch.setattr(sums, "lattice_step", _unclamped)
 
 
 def _unclamped(
@@ -225,14 +225,14 @@ def clamped_sum(patch: pytest.MonkeyPatch) -> None:
 
 def clamped_to_the_wrong_bounds(patch: pytest.MonkeyPatch) -> None:
     """Clamp columns as declared, but not what is computed of them to its own interval."""
-    right = stepped
+    right = lattice_step
 
     def lattice(
         self: Emitter, expr: Expr, interval: Interval, steps: int, *, own: int | None = None, **__: object
     ) -> str:
         return (right if isinstance(expr, Ref) else _unclamped)(self, expr, interval, steps, own=own)
 
-    patch.setattr(sums, "stepped", lattice)
+    patch.setattr(sums, "lattice_step", lattice)
     patch.setattr(Emitter, "_clamped", lambda self, ref, **_: self.raw(ref))
 
 
@@ -264,7 +264,7 @@ def unit_sums_in_floats(patch: pytest.MonkeyPatch) -> None:
         x, low, width = emitter.sql(expr), emitter.double(interval.low), emitter.double(interval.width)
         return f"least(greatest(({x} - {low}) / {width}, 0), 1) * {steps}"
 
-    patch.setattr(sums, "stepped", unrounded)
+    patch.setattr(sums, "lattice_step", unrounded)
 
 
 def squares_of_the_unclamped(patch: pytest.MonkeyPatch) -> None:
@@ -284,7 +284,12 @@ def blocks_by_conditions(patch: pytest.MonkeyPatch) -> None:
     right = LatticeValues.__init__
 
     def init(
-        self: LatticeValues, emitter: Emitter, bound: Bound, points: int, block_conditions: Sequence[Expr], **__: bool
+        self: LatticeValues,
+        emitter: Emitter,
+        bound: ContributionBound,
+        points: int,
+        block_conditions: Sequence[Expr],
+        **__: bool,
     ) -> None:
         right(self, emitter, bound, points, ())
         self.conditions = [emitter.sql(where) for where in block_conditions]  # type: ignore[attr-defined]  # the mistake needs it

@@ -54,7 +54,7 @@ def delta_for_each_key(patch: pytest.MonkeyPatch) -> None:
 
 def keys_by_their_units(patch: pytest.MonkeyPatch) -> None:
     """Show each key that somebody has."""
-    patch.setattr(partition_selection, "shown", lambda _, units, __: [n > 0 for n in units])
+    patch.setattr(partition_selection, "select_keys", lambda _, units, __: [n > 0 for n in units])
 
 
 def no_noise_on_keys(patch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
-from dpsql.shadow.server import place as server_place
-from dpsql.shadow.server.place import Binaries, SystemAccount
+from dpsql.shadow.server import directory as server_place
+from dpsql.shadow.server.directory import Binaries, SystemAccount
 
 _SERVERS = "SERVERS"
 _OWNER = "keeper"

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dpsql.engines.snapshot.keeping import fill, to_keep
+from dpsql.engines.snapshot.kept_columns import fill, to_keep
 from dpsql.policy.model import Policy
-from dpsql.rewrite.emit.emitter import quoted
-from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
+from dpsql.rewrite.emit.emitter import quote_name
+from dpsql.rewrite.emit.kept_columns import NOTHING, KeptColumns
 from tests.support.memory import Memory
 from tests.support.records import ZONES, Row
 
@@ -58,9 +58,9 @@ class Prepared(Memory):
         declared = self._policy.tables[table]
         fill(self._connection, declared, replace(kept, heavy=heavy), super().named(table), self.named(table))
         for name in kept.units.values() if self._sharing > 1 else ():
-            self.execute(f"UPDATE {self.named(table)} SET {quoted(name)} = {quoted(name)} // {self._sharing}")
+            self.execute(f"UPDATE {self.named(table)} SET {quote_name(name)} = {quote_name(name)} // {self._sharing}")
 
 
 def reads_kept(text: str, table: str, engine: Memory) -> set[str]:
     """Return which of the columns that are kept of a table a statement reads."""
-    return {name for name in engine.kept(table).names if quoted(name) in text}
+    return {name for name in engine.kept(table).names if quote_name(name) in text}

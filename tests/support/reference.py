@@ -11,9 +11,9 @@ import psycopg
 from psycopg.sql import SQL, Composed, Identifier
 from sqlglot import exp
 
-from dpsql.lexer.reader import name, tokens
+from dpsql.lexer.reader import token_name, tokens
 from dpsql.policy.model import Policy, Table
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from tests.support.fix_world import Answer, World, fetched
 from tests.support.records import ZONES, Row, clamped
 from tests.support.schema import are_meant, bare, of
@@ -60,8 +60,8 @@ class Reference:
         Raises:
             psycopg.Error: PostgreSQL can't compute it for some row.
         """
-        tree = parsed(sql)
-        every = {name(token) or "" for token in tokens(sql)}
+        tree = parse_query(sql)
+        every = {token_name(token) or "" for token in tokens(sql)}
         names = every if tree is None else {column.name.lower() for column in tree.find_all(exp.Column)}
         for table in are_meant(self.policy.tables.values()):
             if not table.public:

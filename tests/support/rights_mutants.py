@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dpsql.rewrite.ir.expr import TRUE
-from dpsql.rewrite.ir.relation import Relation, left_joined, scan
+from dpsql.rewrite.ir.relation import Relation, left_join, scan
 from dpsql.rewrite.translate.rows import relations
 from dpsql.rewrite.translate.rows.relations import Tracker
 
@@ -18,12 +18,12 @@ def every_row(patch: pytest.MonkeyPatch) -> None:
 
 def every_row_on_the_right(patch: pytest.MonkeyPatch) -> None:
     """Forget the condition of what a LEFT JOIN adds."""
-    right = left_joined
+    right = left_join
 
     def joined(left: Relation, added: Relation, on: Any) -> Relation:
         return right(left, Relation(added.sources, TRUE, added.columns), on)
 
-    patch.setattr(relations, "left_joined", joined)
+    patch.setattr(relations, "left_join", joined)
 
 
 def every_column(patch: pytest.MonkeyPatch) -> None:

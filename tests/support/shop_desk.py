@@ -26,7 +26,7 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.exact import EngineRow, KeyRow, exact_buckets, exact_cells, exact_sums, exact_units
 from dpsql.privacy.release.release import Draws, Release, release_buckets
 from dpsql.question import Cancellation, ColumnDescription, Settings
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
 from dpsql.rewrite.syntax.whole.scopes import Kind

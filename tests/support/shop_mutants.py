@@ -17,7 +17,7 @@ from dpsql.rewrite.ir.relation import UnionRows, Window, with_answers
 
 def different_units(patch: pytest.MonkeyPatch) -> None:
     """Take any joined row for the first table's."""
-    patch.setattr(owners, "_check_one_unit", lambda *_: None)
+    patch.setattr(owners, "_require_one_unit", lambda *_: None)
 
 
 def rows_that_find_none_are_lost(patch: pytest.MonkeyPatch) -> None:

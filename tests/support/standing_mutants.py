@@ -8,16 +8,16 @@ from typing import Any
 import duckdb
 import pytest
 
-from dpsql.accounting.ledger import Standing
+from dpsql.accounting.ledger import LastMeasurement
 from dpsql.accounting.sql import standing as ledger_standing
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.engines.snapshot import accounts, parts, writing
 from dpsql.engines.snapshot.accounts import AccountedSums, HeldAccounts
+from dpsql.engines.snapshot.directory import SnapshotDirectory
 from dpsql.engines.snapshot.parts import PartsPlan
-from dpsql.engines.snapshot.place import SnapshotPlace
 from dpsql.policy.growth import Grows
 from dpsql.privacy.measurement import contribution, engine_sql
-from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.contribution import ContributionBound
 from dpsql.standing import measuring, questions
 from dpsql.standing.measuring import AskedQuestion
 from dpsql.standing.questions import StandingPart
@@ -39,7 +39,7 @@ class _Rewriting:
 def _accounts_say(patch: pytest.MonkeyPatch, rewritten: Callable[[str], str]) -> None:
     right = HeldAccounts._add
 
-    def add(held: HeldAccounts, question: str, to: Standing, statements: AccountedSums) -> None:
+    def add(held: HeldAccounts, question: str, to: LastMeasurement, statements: AccountedSums) -> None:
         itself = held._connection
         held._connection = _Rewriting(itself, rewritten)  # type: ignore[assignment]
         try:
@@ -69,7 +69,7 @@ def account_in_memory(patch: pytest.MonkeyPatch) -> None:
     """Undo what was added once the sums are read: it would be written after the release."""
     right = HeldAccounts.measure
 
-    def measure(held: HeldAccounts, question: str, to: Standing, *rest: Any, **more: Any) -> Any:
+    def measure(held: HeldAccounts, question: str, to: LastMeasurement, *rest: Any, **more: Any) -> Any:
         answer = right(held, question, to, *rest, **more)
         held._connection.execute(f"UPDATE {accounts._table(question)} SET used = 0")
         return answer
@@ -91,19 +91,19 @@ def account_by_a_number(patch: pytest.MonkeyPatch) -> None:
 
 def rows_of_each_period(patch: pytest.MonkeyPatch) -> None:
     """Weigh rows as if a unit had one of them."""
-    right = Bound.weights_left
-    patch.setattr(Bound, "weights_left", lambda *args: right(*args).replace("count(*) AS n", "1 AS n"))
+    right = ContributionBound.weights_left
+    patch.setattr(ContributionBound, "weights_left", lambda *args: right(*args).replace("count(*) AS n", "1 AS n"))
 
 
 def missing_accounts_are_empty(patch: pytest.MonkeyPatch) -> None:
     """Let whoever has no account count in full."""
-    right = Bound.weights_left
+    right = ContributionBound.weights_left
 
-    def weights_left(bound: Bound, rows: str, dialect: Any) -> str:
+    def weights_left(bound: ContributionBound, rows: str, dialect: Any) -> str:
         text = right(bound, rows, dialect)
         return text.replace(" AS p JOIN ", " AS p LEFT JOIN ").replace("a.used", "coalesce(a.used, 0)")
 
-    patch.setattr(Bound, "weights_left", weights_left)
+    patch.setattr(ContributionBound, "weights_left", weights_left)
 
 
 def erased_are_new(patch: pytest.MonkeyPatch) -> None:
@@ -113,8 +113,8 @@ def erased_are_new(patch: pytest.MonkeyPatch) -> None:
 
 def stores_by_their_numbers(patch: pytest.MonkeyPatch) -> None:
     """Believe a store whose accounts stand at the right number, whichever way they came there."""
-    patch.setattr(Standing, "__eq__", lambda one, other: one.number == other.number)
-    patch.setattr(Standing, "__hash__", lambda one: hash(one.number))
+    patch.setattr(LastMeasurement, "__eq__", lambda one, other: one.number == other.number)
+    patch.setattr(LastMeasurement, "__hash__", lambda one: hash(one.number))
 
 
 def every_writer_is_newest(patch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def periods_are_measured_twice(patch: pytest.MonkeyPatch) -> None:
     def to_measure(asked: AskedQuestion, _: object, copied: Any) -> Any:
         return tuple(period for period in asked.part.periods if asked.part.grows.is_closed(period, copied))
 
-    patch.setattr(measuring, "to_measure", to_measure)
+    patch.setattr(measuring, "due_periods", to_measure)
 
 
 def lost_periods_are_measured(patch: pytest.MonkeyPatch) -> None:
@@ -187,9 +187,9 @@ def parts_with_units_elsewhere(patch: pytest.MonkeyPatch) -> None:
 
 def parts_of_the_erased(patch: pytest.MonkeyPatch) -> None:
     """Keep parts with the rows of somebody who was erased."""
-    patch.setattr(SnapshotPlace, "is_whole_demanded", False)
+    patch.setattr(SnapshotDirectory, "is_whole_demanded", False)
 
 
 def parts_that_cost_as_new(patch: pytest.MonkeyPatch) -> None:
     """Let what reads parts count since the copy was begun that has them."""
-    patch.setattr(Edition, "read_of", lambda edition, _: edition.read)
+    patch.setattr(SnapshotVersion, "read_of", lambda edition, _: edition.read)

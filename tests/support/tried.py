@@ -12,15 +12,15 @@ from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.policy.model import EmptyGroups, Policy, TrialMode
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import Cancellation, Settings
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.syntax.whole.analyze import analyze
 from dpsql.rewrite.syntax.whole.scopes import Kind
-from dpsql.trial.begun import BegunTrial, Tried
-from dpsql.trial.duckdb_ground import DuckDbGround
-from dpsql.trial.ground import Ground
-from dpsql.trial.postgres_ground import PostgresGround
-from dpsql.trial.spark_ground import SparkGround
+from dpsql.trial.duckdb_engine import DuckDbTrialEngine
+from dpsql.trial.engine import TrialEngine
+from dpsql.trial.postgres_engine import PostgresTrialEngine
+from dpsql.trial.running_trial import RunningTrial, TrialOutcome
+from dpsql.trial.spark_engine import SparkTrialEngine
 from dpsql.trial.subject import TrialSubject
 from dpsql.trial.trial import StatementTrial
 from dpsql.trial.tried_forms import TriedForms
@@ -69,7 +69,7 @@ class Court:
         counts_rho = self.policy.counts_rho(asking_role)
         return price(plan, asking_role, Settings(), self.emitter, counts_rho=counts_rho)
 
-    def tried(self, sql: str, role: str) -> Tried:
+    def tried(self, sql: str, role: str) -> TrialOutcome:
         """Try a statement.
 
         Raises:
@@ -77,29 +77,29 @@ class Court:
         """
         return self.see(self.priced(sql, role), role)
 
-    def see(self, priced: PricedPlan, role: str) -> Tried:
+    def see(self, priced: PricedPlan, role: str) -> TrialOutcome:
         """Try a statement that is priced.
 
         Raises:
             TrialFailed: it fails.
         """
-        begun = BegunTrial(self.trial, self.policy.roles[role].protects, Cancellation())
+        begun = RunningTrial(self.trial, self.policy.roles[role].protects, Cancellation())
         begun.see(priced.measurements)
         return begun.told()
 
 
 def court(
-    policy: Policy, world: World, engine: Filled, *, prepare: Callable[[TrialSubject], Ground] | None = None
+    policy: Policy, world: World, engine: Filled, *, prepare: Callable[[TrialSubject], TrialEngine] | None = None
 ) -> Court:
     """Return a place to try statements in; what passed once is tried again."""
     emitter = Emitter(engine.dialect, world.public.declared, engine.named, engine.kept)
     subject = TrialSubject.of(policy, world.public.rows, engine, engine.dialect.name)
     match engine:
         case SparkEngine():
-            usual: Callable[[TrialSubject], Ground] = partial(SparkGround, connect=engine.another_session)
+            usual: Callable[[TrialSubject], TrialEngine] = partial(SparkTrialEngine, connect=engine.another_session)
         case PostgresEngine():
-            usual = partial(PostgresGround, dsn=world.server.dsn)
+            usual = partial(PostgresTrialEngine, dsn=world.server.dsn)
         case _:
-            usual = DuckDbGround
+            usual = DuckDbTrialEngine
     trial = StatementTrial(subject, prepare or usual, "tests", emitter, TriedForms(None), TrialMode.ALWAYS)
     return Court(policy, world, engine, trial)

@@ -9,13 +9,13 @@ from dpsql.rewrite.analysis import owners
 from dpsql.rewrite.analysis.owners import Unique
 from dpsql.rewrite.emit import source
 from dpsql.rewrite.emit.emitter import Emitter, identity
-from dpsql.rewrite.ir.relation import Relation, UnitRows, WindowRows
+from dpsql.rewrite.ir.relation import PerUnitRows, Relation, WindowRows
 from tests.support.dialects import DUCKDB
 
-Made = Callable[[UnitRows, Emitter], str]
+Made = Callable[[PerUnitRows, Emitter], str]
 
 
-def _changed(patch: pytest.MonkeyPatch, change: Callable[[str, UnitRows], str]) -> None:
+def _changed(patch: pytest.MonkeyPatch, change: Callable[[str, PerUnitRows], str]) -> None:
     right = source.unit_rows
     patch.setattr(source, "unit_rows", lambda made, emitter: change(right(made, emitter), made))
 
@@ -23,7 +23,7 @@ def _changed(patch: pytest.MonkeyPatch, change: Callable[[str, UnitRows], str]) 
 def owner_lost(patch: pytest.MonkeyPatch) -> None:
     """Take one row of several units that have the same keys, as DISTINCT would that forgot whose they are."""
 
-    def change(text: str, made: UnitRows) -> str:
+    def change(text: str, made: PerUnitRows) -> str:
         unit = identity(made.unit, DUCKDB)
         return re.sub(r"GROUP BY 1, ", "GROUP BY ", text.replace(f"SELECT {unit}", f"SELECT min({unit})", 1))
 
@@ -54,7 +54,7 @@ def one_row_for_all_keys(patch: pytest.MonkeyPatch) -> None:
         units = {
             s.table.name: frozenset({frozenset({s.made.unit.name})})
             for s in relation.sources
-            if isinstance(s.made, UnitRows)
+            if isinstance(s.made, PerUnitRows)
         }
         return lambda name: units[name] if name in units else unique(name)
 
@@ -65,7 +65,7 @@ def any_value_of_many(patch: pytest.MonkeyPatch) -> None:
     """Show of a unit what stands first in an order that is not its own."""
     first = "(array_agg(s0.seats ORDER BY md5(CAST(s0.seats AS VARCHAR) || (SELECT count(*) FROM {})))) [1] AS"
 
-    def change(text: str, _: UnitRows) -> str:
+    def change(text: str, _: PerUnitRows) -> str:
         table = re.search(r"FROM (\S+) AS s0", text)
         return text.replace("count(*) AS", first.format(table[1] if table else "rides"))
 

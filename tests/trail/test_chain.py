@@ -5,7 +5,7 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.trail.record import BEGINNING, chained, read_line
+from dpsql.trail.record import BEGINNING, chain_line, read_line
 
 _FIELDS = st.dictionaries(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(
@@ -19,7 +19,7 @@ _FIELDS = st.dictionaries(
 @given(_FIELDS, st.data())
 def test_any_line_is_read_back_and_any_change_of_a_byte_is_seen(fields: dict[str, object], data: st.DataObject) -> None:
     """Whatever the fields hold: quotes, brackets, another line."""
-    raw, link = chained(fields, BEGINNING)
+    raw, link = chain_line(fields, BEGINNING)
     line = raw.removesuffix(b"\n")
     assert b"\n" not in line
     read_back = read_line(line)
@@ -33,15 +33,15 @@ def test_any_line_is_read_back_and_any_change_of_a_byte_is_seen(fields: dict[str
 
 def test_anybody_can_compute_the_hash() -> None:
     """It is SHA-256 of all that stands before its key, as the documentation says."""
-    raw, _ = chained({"statement": "SELECT 1"}, BEGINNING)
+    raw, _ = chain_line({"statement": "SELECT 1"}, BEGINNING)
     body, _, rest = raw.decode().rpartition(',"hash":"')
     assert hashlib.sha256(body.encode()).hexdigest() == rest.removesuffix('"}\n')
 
 
 def test_a_line_that_follows_another_says_so() -> None:
     """By its number and by the hash."""
-    first, link = chained({}, BEGINNING)
-    second, _ = chained({}, link)
+    first, link = chain_line({}, BEGINNING)
+    second, _ = chain_line({}, link)
     read = read_line(second.removesuffix(b"\n"))
     assert read is not None
     assert read.follows(link)

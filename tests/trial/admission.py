@@ -19,12 +19,19 @@ from dpsql.policy.config import Resources
 from dpsql.policy.model import Policy
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.emitter import quoted
-from dpsql.trial.asking import MeasuredNumbers, reader
-from dpsql.trial.duckdb_ground import DuckDbGround
-from dpsql.trial.ground import PATIENCE, Ground, GroundFailed, Optimized, TrialPlace, trial_places
-from dpsql.trial.postgres_ground import PostgresGround
-from dpsql.trial.spark_ground import SparkGround
+from dpsql.rewrite.emit.emitter import quote_name
+from dpsql.trial.database_comparison import MeasuredNumbers, reader
+from dpsql.trial.duckdb_engine import DuckDbTrialEngine
+from dpsql.trial.engine import (
+    PATIENCE,
+    DatabaseVariant,
+    OptimizerLevel,
+    TrialEngine,
+    TrialEngineFailed,
+    database_variants,
+)
+from dpsql.trial.postgres_engine import PostgresTrialEngine
+from dpsql.trial.spark_engine import SparkTrialEngine
 from dpsql.trial.subject import TrialSubject
 from tests.support.fix_world import World
 from tests.support.served import Filled
@@ -47,11 +54,11 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute 
 WHERE c.relkind = 'r' AND n.nspname LIKE %s GROUP BY c.oid, n.nspname, c.relname
 """
 Reading = Callable[[Sequence[EngineRow]], MeasuredNumbers]
-Way = tuple[Ground, Optimized]
+Way = tuple[TrialEngine, OptimizerLevel]
 """Where a statement runs, and how far it is optimized."""
 
 
-class Divided(DuckDbGround):
+class Divided(DuckDbTrialEngine):
     """DuckDB over files whose tables several threads read, since each has several groups of rows."""
 
     def __init__(self, subject: TrialSubject, optimizers: Collection[str], directory: Path) -> None:
@@ -62,11 +69,11 @@ class Divided(DuckDbGround):
     def _attach(self, name: str) -> None:
         self._connection.execute(f"ATTACH '{self._directory}/{name}.duckdb' AS {name} (ROW_GROUP_SIZE 2048)")
 
-    def _fill(self, place: TrialPlace) -> None:
+    def _fill(self, place: DatabaseVariant) -> None:
         super()._fill(place)
         run = self._connection.execute
         for name in self._subject.records[place.world].tables:
-            table = f"{place.name}.main.{quoted(name)}"
+            table = f"{place.name}.main.{quote_name(name)}"
             ((rows,),) = run(f"SELECT count(*) // 2 FROM {table}").fetchall()
             empty = ", ".join("NULL" for _ in self._subject.types[name])
             half, rest = f"SELECT * FROM {table} LIMIT {rows}", f"SELECT * FROM {table} OFFSET {rows}"
@@ -74,10 +81,10 @@ class Divided(DuckDbGround):
                 f"CREATE TABLE {place.name}.main.divided AS ({half}) UNION ALL "
                 f"(SELECT {empty} FROM range({_NOBODYS})) UNION ALL ({rest})"
             )
-            run(f"DROP TABLE {table}; ALTER TABLE {place.name}.main.divided RENAME TO {quoted(name)}")
+            run(f"DROP TABLE {table}; ALTER TABLE {place.name}.main.divided RENAME TO {quote_name(name)}")
 
 
-class Elsewhere(PostgresGround):
+class Elsewhere(PostgresTrialEngine):
     """An owner's PostgreSQL, in sessions with settings of their own, with a copy of the shadow's synthetic databases."""
 
     def __init__(
@@ -114,7 +121,7 @@ class Admission:
 
     court: Court
     ways: Mapping[str, Way]
-    places: Sequence[TrialPlace]
+    places: Sequence[DatabaseVariant]
     all_taken: bool = True
     """Whether the engine takes every statement that is written for it: Sail has not all of Spark's SQL."""
 
@@ -146,11 +153,13 @@ class Admission:
                         )
 
     @staticmethod
-    def _found(way: Way, sql: str, read: Reading, place: TrialPlace) -> MeasuredNumbers | str:
-        ground, optimized = way
+    def _found(way: Way, sql: str, read: Reading, place: DatabaseVariant) -> MeasuredNumbers | str:
+        trial_engine, optimized = way
         try:
-            return read(ground.asked(ground.names.split(sql).at(place.name), Cancellation(), PATIENCE, optimized))
-        except (GroundFailed, InternalError) as failed:
+            return read(
+                trial_engine.asked(trial_engine.names.split(sql).at(place.name), Cancellation(), PATIENCE, optimized)
+            )
+        except (TrialEngineFailed, InternalError) as failed:
             return f"a failure ({failed})"
 
 
@@ -170,27 +179,29 @@ def admission(
     by `dsn` the owner of the PostgreSQL that holds records connects.
     """
     subject = TrialSubject.of(policy, world.public.rows, engine)
-    places = [place for place in trial_places(subject.records) if place.whole or place.unit == 0]
+    places = [place for place in database_variants(subject.records) if place.whole or place.unit == 0]
     if engine.dialect.name == "duckdb":
-        alone, divided = DuckDbGround(subject, optimizers, _FEW), Divided(subject, optimizers, directory)
+        alone, divided = DuckDbTrialEngine(subject, optimizers, _FEW), Divided(subject, optimizers, directory)
         ways: Mapping[str, Way] = {
-            "no optimizer, one thread": (alone, Optimized.NOT),
-            "one thread": (alone, Optimized.AS_SERVED),
-            "no optimizer, several threads": (DuckDbGround(subject, optimizers, _MANY), Optimized.NOT),
-            "several threads": (divided, Optimized.AS_SERVED),
+            "no optimizer, one thread": (alone, OptimizerLevel.NOT),
+            "one thread": (alone, OptimizerLevel.AS_SERVED),
+            "no optimizer, several threads": (DuckDbTrialEngine(subject, optimizers, _MANY), OptimizerLevel.NOT),
+            "several threads": (divided, OptimizerLevel.AS_SERVED),
         }
     elif isinstance(engine, SparkEngine):
         sessions = {"one partition": engine.another_session}
         sessions |= {how: partial(SparkConnection.of, remote) for how, remote in others.items()}
-        ways = {how: (SparkGround(subject, connect), Optimized.AS_SERVED) for how, connect in sessions.items()}
+        ways = {
+            how: (SparkTrialEngine(subject, connect), OptimizerLevel.AS_SERVED) for how, connect in sessions.items()
+        }
     else:
         assert dsn is not None
         alone_there, parallel = (Elsewhere(world, subject, dsn, settings) for settings in (_ALONE, _PARALLEL))
         ways = {
-            "where statements are tried": (PostgresGround(subject, world.server.dsn), Optimized.AS_SERVED),
-            "loops and sorting": (alone_there, Optimized.NOT),
-            "one process": (alone_there, Optimized.AS_SERVED),
-            "several processes": (parallel, Optimized.AS_SERVED),
+            "where statements are tried": (PostgresTrialEngine(subject, world.server.dsn), OptimizerLevel.AS_SERVED),
+            "loops and sorting": (alone_there, OptimizerLevel.NOT),
+            "one process": (alone_there, OptimizerLevel.AS_SERVED),
+            "several processes": (parallel, OptimizerLevel.AS_SERVED),
         }
     return Admission(court(policy, world, engine), ways, places, all_taken=not isinstance(engine, SparkEngine))
 

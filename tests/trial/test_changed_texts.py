@@ -8,7 +8,7 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.question import Cancellation
-from dpsql.trial.asking import TimeLimit
+from dpsql.trial.database_comparison import TimeLimit
 from dpsql.trial.second_reading import is_proved
 from tests.support.fix_engines import Engines
 from tests.support.fix_world import World

@@ -12,7 +12,7 @@ from dpsql.errors import TrialFailed
 from dpsql.policy.model import TrialMode
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.trial import trial
-from dpsql.trial.duckdb_ground import DuckDbGround
+from dpsql.trial.duckdb_engine import DuckDbTrialEngine
 from dpsql.trial.subject import TrialSubject
 from dpsql.trial.trial import StatementTrial
 from dpsql.trial.tried_forms import TriedForms
@@ -29,7 +29,12 @@ def test_a_trial_ends(
     trial_court = replace(
         trial_court,
         trial=StatementTrial(
-            trial_court.trial._subject, DuckDbGround, "tests", trial_court.emitter, TriedForms(None), TrialMode.FORMS
+            trial_court.trial._subject,
+            DuckDbTrialEngine,
+            "tests",
+            trial_court.emitter,
+            TriedForms(None),
+            TrialMode.FORMS,
         ),
     )
     assert trial_court.tried(COUNT, "owner").new
@@ -53,10 +58,10 @@ def test_making_the_databases_is_no_part_of_a_trial(
     trial_court = shop_courts["duckdb"]
     passed = 0.0
 
-    def slow(subject: TrialSubject) -> DuckDbGround:
+    def slow(subject: TrialSubject) -> DuckDbTrialEngine:
         nonlocal passed
         passed = 10 * trial._LONGEST
-        return DuckDbGround(subject)
+        return DuckDbTrialEngine(subject)
 
     monkeypatch.setattr(time, "monotonic", lambda: time.monotonic_ns() / 10**9 + passed)
     made = StatementTrial(
@@ -71,7 +76,7 @@ def test_a_trial_that_will_be_late_ends_early(
     """As soon as that is to be foreseen: else whoever writes slow statements has the engine for all that time."""
     asked = 0
 
-    class Slow(DuckDbGround):
+    class Slow(DuckDbTrialEngine):
         def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
             nonlocal asked
             asked += 1

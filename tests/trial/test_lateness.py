@@ -11,9 +11,9 @@ from dpsql.errors import TrialFailed
 from dpsql.policy.model import TrialMode
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.trial import trial
-from dpsql.trial.asking import TimeLimit
-from dpsql.trial.duckdb_ground import DuckDbGround
-from dpsql.trial.ground import GroundFailed, GroundLate, Optimized
+from dpsql.trial.database_comparison import TimeLimit
+from dpsql.trial.duckdb_engine import DuckDbTrialEngine
+from dpsql.trial.engine import OptimizerLevel, TrialEngineFailed, TrialEngineLate
 from dpsql.trial.trial import StatementTrial
 from dpsql.trial.tried_forms import TriedForms
 from tests.support.tried import Court
@@ -21,7 +21,7 @@ from tests.support.tried import Court
 COUNT = "SELECT count(*) FROM orders WHERE total > 7"
 
 
-class Slow(DuckDbGround):
+class Slow(DuckDbTrialEngine):
     """It gives up after some statements."""
 
     most = 0
@@ -29,7 +29,7 @@ class Slow(DuckDbGround):
     def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
         """Count them."""
         if self.most <= 0:
-            raise GroundLate
+            raise TrialEngineLate
         self.most -= 1
         return super().asked(*given, **named)
 
@@ -83,8 +83,8 @@ def test_no_text_says_that_time_is_up(shop_courts: Mapping[str, Court]) -> None:
         def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
             try:
                 return super().asked(*given, **named)
-            except GroundLate as late:
-                raise GroundFailed(str(late)) from None
+            except TrialEngineLate as late:
+                raise TrialEngineFailed(str(late)) from None
 
     court = shop_courts["duckdb"]
     subject = court.trial._subject
@@ -101,21 +101,21 @@ def test_no_text_says_that_time_is_up(shop_courts: Mapping[str, Court]) -> None:
 
 def test_a_join_without_order_is_given_one(shop_courts: Mapping[str, Court]) -> None:
     """What takes long without any optimizer is compared with joins that are put in order."""
-    asked: list[Optimized] = []
+    asked: list[OptimizerLevel] = []
 
-    class Joining(DuckDbGround):
+    class Joining(DuckDbTrialEngine):
         def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
-            how = given[3] if len(given) > 3 else Optimized.AS_SERVED
+            how = given[3] if len(given) > 3 else OptimizerLevel.AS_SERVED
             asked.append(how)
-            if how is Optimized.NOT:
-                raise GroundLate
+            if how is OptimizerLevel.NOT:
+                raise TrialEngineLate
             return super().asked(*given, **named)
 
     court = shop_courts["duckdb"]
     made = StatementTrial(court.trial._subject, Joining, "tests", court.emitter, TriedForms(None), TrialMode.FORMS)
     assert replace(court, trial=made).tried(COUNT, "owner").short == 0
-    assert asked.count(Optimized.NOT) == 1
-    assert asked.count(Optimized.JOINS_ALONE) >= 1
+    assert asked.count(OptimizerLevel.NOT) == 1
+    assert asked.count(OptimizerLevel.JOINS_ALONE) >= 1
 
 
 def test_load_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

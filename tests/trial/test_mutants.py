@@ -8,11 +8,11 @@ import pytest
 
 from dpsql.errors import DpsqlError, TrialFailed
 from dpsql.policy.model import Policy, Privacy
-from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.contribution import ContributionBound
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Cancellation
-from dpsql.trial.begun import BegunTrial
+from dpsql.trial.running_trial import RunningTrial
 from tests.properties import test_lemma_mutants as of_lemmas
 from tests.properties import test_mutants as of_the_heart
 from tests.support import rows_mutants
@@ -110,7 +110,7 @@ def test_a_wrong_search_is_caught(mutant: Break, policy: Policy, world: World, t
         for sql in (of_the_heart.FOUND, "SELECT DISTINCT note FROM rides"):
             for search in key_searches(sql, trial_court.policy, world, trial_court.engine, "explorer"):
                 part = PricedMeasurement(search, search.sql(trial_court.emitter), sql)
-                BegunTrial(trial_court.trial, "passenger", Cancellation()).see([part])
+                RunningTrial(trial_court.trial, "passenger", Cancellation()).see([part])
 
     searched()
     with pytest.MonkeyPatch.context() as patch:
@@ -141,7 +141,7 @@ def test_a_count_that_a_ladder_tells_wrongly_is_caught(
     trial_court = court(with_chosen_rows(policy, "rides", "passenger"), world, tiny[engine])
     trial_court.tried("SELECT count(*) FROM rides", "owner")
 
-    def weighed(_: RowsPerUnit, answer: Sequence[Sequence[int]], bound: Bound) -> int:
+    def weighed(_: RowsPerUnit, answer: Sequence[Sequence[int]], bound: ContributionBound) -> int:
         counted = (n if mistake == "every row in full" else min(n, bound.rows + 1) for n, _ in answer)
         return sum(units * rows * bound.weight for rows, (_, units) in zip(counted, answer, strict=True))
 

@@ -4,7 +4,7 @@ import pytest
 import sqlglot
 
 from dpsql.trial.named_columns import with_columns_in_place, with_rows_in_place
-from dpsql.trial.summed import NotProvedError
+from dpsql.trial.row_contribution import NotProvedError
 
 
 def _in_place(sql: str) -> str:

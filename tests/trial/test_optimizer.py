@@ -9,7 +9,7 @@ import pytest
 
 from dpsql.engines.duckdb.opening import other_optimizers
 from dpsql.errors import TrialFailed
-from dpsql.trial.duckdb_ground import DuckDbGround
+from dpsql.trial.duckdb_engine import DuckDbTrialEngine
 from tests.support.tried import Court, court
 
 STATEMENT = """
@@ -25,7 +25,7 @@ def test_a_wrong_optimizer_is_caught(shop_courts: Mapping[str, Court], caplog: p
     with duckdb.connect() as connection:
         wrong = set(other_optimizers(connection, {"projection_placement"}).split(","))
     other = court(
-        trial_court.policy, trial_court.world, trial_court.engine, prepare=partial(DuckDbGround, optimizers=wrong)
+        trial_court.policy, trial_court.world, trial_court.engine, prepare=partial(DuckDbTrialEngine, optimizers=wrong)
     )
     with caplog.at_level(logging.ERROR, "dpsql.trial"), pytest.raises(TrialFailed) as failed:
         other.tried(STATEMENT, "owner")

@@ -42,7 +42,7 @@ def test_spans_are_made_up_as_such(tmp_path: Path, spark_server: str) -> None:
         engine = Sailing(spark_server, policy, PUBLIC)
         trial_court = court(policy, world, engine)
         assert trial_court.tried("SELECT avg(minutes) FROM calls", "owner").new
-        ground = trial_court.trial._ready()
-        text = ground.names.split(f"SELECT count(waited) FROM {engine.named('calls')}").at("w0")
-        assert int(str(ground.asked(text, Cancellation(), 60.0)[0][0])) > 0
+        trial_engine = trial_court.trial._ready()
+        text = trial_engine.names.split(f"SELECT count(waited) FROM {engine.named('calls')}").at("w0")
+        assert int(str(trial_engine.asked(text, Cancellation(), 60.0)[0][0])) > 0
         engine.close()

@@ -28,7 +28,7 @@ from dpsql.policy.model import (
     UnitBound,
 )
 from dpsql.web.app import make_app
-from dpsql.web.site import Answer, Cells, Gone, LoginRefused, Refused, Site
+from dpsql.web.site import Answer, Cells, LoginRefused, ServerLost, ServerRefused, Site
 from tests.support.fix_pages import running  # noqa: F401
 from tests.web.browsing import Browser
 
@@ -155,11 +155,11 @@ class Connection:
             return COLUMNS
         if "dpsql.charges" in statement:
             return []
-        if "dpsql.standing" in statement and not isinstance(self.server.refusal, Gone):
+        if "dpsql.standing" in statement and not isinstance(self.server.refusal, ServerLost):
             return STANDS
-        if "dpsql.profile" in statement and not isinstance(self.server.refusal, Gone):
+        if "dpsql.profile" in statement and not isinstance(self.server.refusal, ServerLost):
             return KNOWN
-        if isinstance(self.server.refusal, (Refused, Gone)):
+        if isinstance(self.server.refusal, (ServerRefused, ServerLost)):
             raise self.server.refusal
         if statement.startswith("EXPLAIN"):
             return [([{"Plan": {"Epsilon": "1", "Measurements": [], "Outputs": [self.server.output]}}],)]

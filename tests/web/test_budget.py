@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.web.app import make_app
-from dpsql.web.site import Gone, Site
+from dpsql.web.site import ServerLost, Site
 from tests.web.browsing import Browser
 from tests.web.conftest import POLICY, USERS, Clock, Server
 
@@ -142,7 +142,7 @@ def test_questions_that_stand_are_shown(server: Server, clock: Clock) -> None:
 def test_without_a_connection_the_page_is_there(visit: Visit, server: Server) -> None:
     """What was spent is read from the ledger."""
     browser = visit("tess")
-    server.refusal = Gone()
+    server.refusal = ServerLost()
     text = browser.get("/budget").text
     assert "SELECT tesss" in text
     assert "What the profile says" not in text

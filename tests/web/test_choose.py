@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.web.choosing.policies import PUBLISHED, QUERIES
-from dpsql.web.inputs import BadField, share, whole
+from dpsql.web.inputs import BadField, share, whole_number
 from tests.policy.fix_config import load_changed
 from tests.web.browsing import Browser
 
@@ -233,14 +233,14 @@ def test_per_cent_and_fractions_are_read_exactly(typed: str, limit: str) -> None
 )
 def test_large_numbers_are_read_as_people_write_them(typed: str, number: int) -> None:
     """With something between the thousands, or as powers of ten."""
-    assert whole({"people": typed}, "people", 1, 10**9) == number
+    assert whole_number({"people": typed}, "people", 1, 10**9) == number
 
 
 @pytest.mark.parametrize("typed", ["10,00", "1,0000", "0,500", "1,5", "1e999999999", "1e-3", "ten", "1,000,00", "--5"])
 def test_what_could_be_read_in_two_ways_is_refused(typed: str) -> None:
     """A comma parts thousands and nothing else."""
     with pytest.raises(BadField, match="people must be a"):
-        whole({"people": typed}, "people", 1, 10**9)
+        whole_number({"people": typed}, "people", 1, 10**9)
 
 
 @pytest.mark.parametrize("name", ["true", "null", "yes", "Off", "n"])

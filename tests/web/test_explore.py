@@ -11,8 +11,8 @@ import pytest
 
 from dpsql.plots.samples import samples
 from dpsql.policy.model import Policy
-from dpsql.web.explore import Bounded, bounded_columns, story_file
-from dpsql.web.site import Cells, Gone, Refused
+from dpsql.web.explore import BoundedColumn, bounded_columns, story_file
+from dpsql.web.site import Cells, ServerLost, ServerRefused
 from tests.web.browsing import Browser
 from tests.web.conftest import Server
 
@@ -148,7 +148,7 @@ def test_only_offered_columns_within_the_roles_limit(
 def test_the_servers_refusal_is_told(visit: Visit, server: Server) -> None:
     """In its own words."""
     browser = visit("ana")
-    server.refusal = Refused("the budget is spent", "Wait.")
+    server.refusal = ServerRefused("the budget is spent", "Wait.")
     reply = browser.post("/explore/ask", column="rides.fare", epsilon="0.1")
     assert (reply.status_code, reply.json()) == (409, {"error": "the budget is spent", "hint": "Wait.", "field": None})
 
@@ -156,7 +156,7 @@ def test_the_servers_refusal_is_told(visit: Visit, server: Server) -> None:
 def test_a_lost_connection_ends_the_visit(visit: Visit, server: Server) -> None:
     """The visitor logs in again."""
     browser = visit("ana")
-    server.refusal = Gone()
+    server.refusal = ServerLost()
     assert browser.post("/explore/ask", column="rides.fare", epsilon="0.1").status_code == 401
     assert browser.get("/explore").status_code == 303
 
@@ -169,7 +169,7 @@ def test_whole_numbers_stand_in_the_middle_of_their_buckets(visit: Visit) -> Non
 
 def test_counts_at_the_upper_end_belong_to_the_last_bucket() -> None:
     """`width_bucket` gives them a number of their own; nothing lies below the first."""
-    column = Bounded("t", "x", ("t", "x"), Fraction(0), Fraction(3), 3, "")
+    column = BoundedColumn("t", "x", ("t", "x"), Fraction(0), Fraction(3), 3, "")
     assert column.counts([(0, 9), (1, 1), (3, 5), (4, 2)]) == [1, 0, 7]
 
 

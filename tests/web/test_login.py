@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsql.web.page_context import PER_NAME, PER_PLACE, WINDOW, Attempts
+from dpsql.web.page_context import PER_NAME, PER_PLACE, WINDOW, FailedAttempts
 from dpsql.web.sessions import IDLE, LONGEST_VISIT, MOST_VISITS
-from dpsql.web.site import Refused
+from dpsql.web.site import ServerRefused
 from tests.web.browsing import Browser
 from tests.web.conftest import Clock, Server
 
@@ -126,7 +126,7 @@ def test_attempts_are_limited(visit: Visit, clock: Clock) -> None:
 
 def test_success_forgets_attempts(clock: Clock) -> None:
     """Who comes in has not been guessing."""
-    attempts = Attempts(clock)
+    attempts = FailedAttempts(clock)
     for _ in range(20):
         for _ in range(PER_NAME - 1):
             assert attempts.begin("here", "ana") == 0
@@ -135,7 +135,7 @@ def test_success_forgets_attempts(clock: Clock) -> None:
 
 def test_nobody_waits_for_guesses_from_elsewhere(clock: Clock) -> None:
     """However many places try a name, its owner comes in from another one."""
-    attempts = Attempts(clock)
+    attempts = FailedAttempts(clock)
     for i in range(20_000):
         attempts.begin(f"2001:db8:{i % 65536:x}:1::{i:x}", "ana")
     assert attempts.begin("192.0.2.1", "ana") == 0
@@ -144,7 +144,7 @@ def test_nobody_waits_for_guesses_from_elsewhere(clock: Clock) -> None:
 
 def test_one_place_tries_so_many_names(clock: Clock) -> None:
     """An IPv6 network counts as one place."""
-    attempts = Attempts(clock)
+    attempts = FailedAttempts(clock)
     for i in range(PER_PLACE):
         assert attempts.begin(f"2001:db8::{i:x}", f"name {i}") == 0
     assert attempts.begin("2001:db8::ffff:1", "another") == WINDOW
@@ -153,7 +153,7 @@ def test_one_place_tries_so_many_names(clock: Clock) -> None:
 
 def test_who_has_logged_in_from_a_place_waits_for_nobody_there(clock: Clock) -> None:
     """Strangers who guess names there are counted; of the own name no more guesses are made than before."""
-    attempts = Attempts(clock)
+    attempts = FailedAttempts(clock)
     assert attempts.begin("here", "ana") == 0
     attempts.succeed("here", "ana")
     for i in range(PER_PLACE):
@@ -167,7 +167,7 @@ def test_who_has_logged_in_from_a_place_waits_for_nobody_there(clock: Clock) -> 
 
 def test_full_server_is_told(visit: Visit, server: Server) -> None:
     """It is no wrong password."""
-    server.refusal = Refused("too many open connections")
+    server.refusal = ServerRefused("too many open connections")
     reply = visit().log_in("ana", "pw-ana")
     assert (reply.status_code, "too many open connections" in reply.text) == (503, True)
 

@@ -10,7 +10,7 @@ import httpx2 as httpx
 import psycopg
 import pytest
 
-from dpsql.web.choosing.choose import taken_from
+from dpsql.web.choosing.choose import questions_from_rows
 from tests.support.fix_pages import FARES, USERS, Running
 from tests.web.browsing import Browser
 
@@ -181,7 +181,7 @@ def test_cut_questions_are_not_taken() -> None:
     long, wide, gone = ("SELECT 1" + " " * 2_000 + "…", None), ("SELECT $1", ["x" * 200]), ("SELECT $2", ["1"])
     whole = ("SELECT $1, $2, '$3' -- $4", [None, "it's"])
     rows = [(*row, 2, 1, datetime(2026, 3, 1, tzinfo=UTC)) for row in (long, wide, gone, whole, cursor)]
-    told = taken_from(rows, owner=True)
+    told = questions_from_rows(rows, owner=True)
     assert told["questions"] == ["SELECT NULL, 'it''s', '$3' -- $4", "SELECT 5"]
     said = "Taken from the audit trail since 01 March 2026: 2 questions, the dearest first; asked 4 times, charged 2 times."
     assert str(told["said"]).startswith(f"{said} Left out: 3 cut")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from dpsql.gateway.request import Answers
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.warden import LeftBehind, ShadowSessions
+from dpsql.shadow.watch.warden import LeftoverSessions, ShadowSessions
 from dpsql.trail.trail import Trail
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
@@ -28,7 +28,7 @@ def listening(
     silence: Silence = Silence(),
     *,
     iterations: int = 1,
-    left: LeftBehind | None = None,
+    left: LeftoverSessions | None = None,
     trail: Trail | None = None,
 ) -> Iterator[tuple[Listener, asyncio.AbstractEventLoop]]:
     """Serve everybody in `USERS` with the password pw; gives the listener and the loop that it runs on.

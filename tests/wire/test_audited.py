@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.wire.intercept.audited import written_parameters
+from dpsql.wire.intercept.audit_lines import written_parameters
 from dpsql.wire.protocol.messages import Limits
 from tests.wire.exact import Exact
 from tests.wire.listening import dsn, listening

@@ -9,8 +9,8 @@ import pytest
 
 from dpsql.gateway.request import Request
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.wire.intercept.audited import AuditedStatement
-from dpsql.wire.intercept.prepared import Execution
+from dpsql.wire.intercept.audit_lines import AuditedStatement
+from dpsql.wire.intercept.prepared_statements import Execution
 from dpsql.wire.protocol.messages import Limits, error_fields
 from dpsql.wire.server.listener import Listener
 from tests.wire.exact import Exact

@@ -13,7 +13,7 @@ from dpsql.errors import DpsqlError, SyntaxFailed
 from dpsql.lexer import pieces
 from dpsql.lexer import reader as lexer_reader
 from dpsql.lexer import reader as lexer_tokens
-from dpsql.lexer.reader import TEXTS, Reader, Sort, Token, kind, statements, tokens
+from dpsql.lexer.reader import TEXTS, Reader, Token, TokenKind, statement_kind, statements, tokens
 from tests.support.samples import examples
 from tests.wire import lexemes
 
@@ -75,12 +75,16 @@ def _disagreement(text: str, result: pq.abc.PGresult, conforming: bool) -> str |
         return f"{told}: between our tokens"
     (token,) = inside
     if told.startswith("invalid Unicode"):
-        return None if token.sort in (Sort.UNICODE, Sort.UNICODE_NAME, Sort.ESCAPED) or at == token.start else told
+        return (
+            None
+            if token.sort in (TokenKind.UNICODE, TokenKind.UNICODE_NAME, TokenKind.ESCAPED) or at == token.start
+            else told
+        )
     near = told.partition('at or near "')[2].removesuffix('"')
     if at != token.start or (near and not near.startswith(token.text)):
         return f"{told}: we have {token}"
     # `U&'…' UESCAPE '…'` is one token to its grammar.
-    longer = near and near != token.text and token.sort not in (Sort.UNICODE, Sort.UNICODE_NAME)
+    longer = near and near != token.text and token.sort not in (TokenKind.UNICODE, TokenKind.UNICODE_NAME)
     return f"{told}: we have only {token}" if longer else None
 
 
@@ -166,7 +170,7 @@ def _check(owner: psycopg.Connection, text: str, parts: int) -> list[str]:
     for (start, end), result in zip(spans, results, strict=False):
         part = text[start:end]
         tag = (result.command_status or b"").decode().rstrip("0123456789 ")
-        told = kind(Reader(part))
+        told = statement_kind(Reader(part))
         if not _is_of_kind(tag, told):
             wrong.append(f"{told} is {tag}")
         if part[:6] == "SELECT" and tag == "SELECT" and result.nfields and " into" not in part.lower():
@@ -223,7 +227,7 @@ def test_both_ways_of_reading_agree(at_once: int, monkeypatch: pytest.MonkeyPatc
 def test_names_are_cut_as_postgresql_cuts_them() -> None:
     """At 63 bytes, between characters."""
     (token,) = tokens('"' + "é" * 40 + '"')
-    assert lexer_tokens.name(token) == "é" * 31
+    assert lexer_tokens.token_name(token) == "é" * 31
 
 
 def test_letters_are_those_of_ascii_and_all_beyond() -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import psycopg
 
 from dpsql.accounting.balance import Account, Balance
-from dpsql.accounting.ledger import DataSet, Entry, Way
+from dpsql.accounting.ledger import DataSet, Entry, OpeningWay
 from dpsql.accounting.postgres import schema
 from dpsql.accounting.postgres.session import (
     SCHEMA,
@@ -28,14 +28,14 @@ from dpsql.accounting.sql import opening as sql_opening
 from dpsql.accounting.sql.balances import balances
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sql.opening import (
-    Examined,
+    LedgerExamination,
     OpenedLedger,
-    demand_no_loss,
-    examined,
+    examine_lines,
     last_line,
-    owner,
     read_mark,
-    take,
+    read_owner,
+    require_no_loss,
+    take_ledger,
     wrong_lines,
 )
 from dpsql.accounting.sql.releases import last_epoch
@@ -73,7 +73,7 @@ _MADE_ONCE = "SELECT pg_advisory_xact_lock(7236284823)"
 class PostgresStore:
     """A session for transactions, used by one thread at a time, and another that looks meanwhile."""
 
-    def __init__(self, dsn: str, beside: Path, owned: DataSet, clock: Clock, way: Way) -> None:
+    def __init__(self, dsn: str, beside: Path, owned: DataSet, clock: Clock, way: OpeningWay) -> None:
         """Open the ledger of a data set, or make it; its mark is beside the path `beside` on this machine.
 
         Raises:
@@ -83,7 +83,7 @@ class PostgresStore:
         self._shared, self._eye = SharedSession(dsn), SharedSession(dsn)
         try:
             make_directory(beside.parent)
-            with opening(self._shared, self._place) as connection:
+            with open_transaction(self._shared, self._place) as connection:
                 self._opened = prepare(connection, self._place, beside, way, (owned, clock))
         except OSError as error:
             raise ConfigError(
@@ -150,13 +150,13 @@ class PostgresStore:
         """Write the version of the tables again; see `LedgerStore.touch`."""
         connection.execute("UPDATE version SET number = ?1", (schema.SERVER_VERSION,))
 
-    def check_owner(self, connection: SqlConnection) -> None:
+    def require_owner(self, connection: SqlConnection) -> None:
         """Return if the ledger still is the one that was opened, the data set's, and has all that we know of.
 
         Raises:
             LedgerFailed: it does not, since somebody has let another data set adopt it, or put an older state back.
         """
-        recorded, lines = sql_opening.owner(connection), last_line(connection)
+        recorded, lines = sql_opening.read_owner(connection), last_line(connection)
         if recorded is None or (recorded.ledger, recorded.dataset) != (self._opened.ledger, self._opened.dataset):
             _LOG.error("the ledger can't be used: %s is another one now, or another data set's", self._place)
             raise LedgerFailed
@@ -205,7 +205,7 @@ class PostgresStore:
 
 
 def prepare(
-    connection: SqlConnection, place: str, beside: Path, way: Way, owned: tuple[DataSet, Clock]
+    connection: SqlConnection, place: str, beside: Path, way: OpeningWay, owned: tuple[DataSet, Clock]
 ) -> OpenedLedger:
     """Make the tables unless they are there, and see whose they are; in a transaction that has begun.
 
@@ -220,17 +220,17 @@ def prepare(
     if syncs != "on":
         raise ConfigError(f"ledger {place} would lose charges with the power: its server has fsync = {syncs}")
     if not schema.is_there(connection):
-        demand_no_loss(place, beside, way)
+        require_no_loss(place, beside, way)
         schema.make_tables(connection)
-        sql_opening.own(connection, dataset, now, sql_opening.MADE)
+        sql_opening.write_owner(connection, dataset, now, sql_opening.MADE)
     schema.upgrade(connection)
-    schema.see_version(connection, place)
+    schema.require_version(connection, place)
     connection.execute(schema.KEEP_OTHERS_OUT)
-    return take(connection, place, beside, way, (dataset, now))
+    return take_ledger(connection, place, beside, way, (dataset, now))
 
 
 @contextmanager
-def opening(shared: SharedSession, place: str, *, keep: bool = True) -> Iterator[SqlConnection]:
+def open_transaction(shared: SharedSession, place: str, *, keep: bool = True) -> Iterator[SqlConnection]:
     """Give a transaction, which is kept or leaves no trace.
 
     Raises:
@@ -262,8 +262,8 @@ def rehearse(
     """
     shared, place = SharedSession(dsn), shown_place(dsn)
     try:
-        with opening(shared, place, keep=False) as connection:
-            prepare(connection, place, beside, Way.AS_IT_IS, (dataset, clock))
+        with open_transaction(shared, place, keep=False) as connection:
+            prepare(connection, place, beside, OpeningWay.AS_IT_IS, (dataset, clock))
             return balances(connection, accounts, clock().astimezone(UTC))
     finally:
         shared.session.close()
@@ -356,7 +356,7 @@ class PostgresLedger(SqlLedger):
     """A `Ledger` on a server."""
 
     def __init__(
-        self, dsn: str, beside: Path, clock: Clock, dataset: DataSet = _NAMELESS, way: Way = Way.AS_IT_IS
+        self, dsn: str, beside: Path, clock: Clock, dataset: DataSet = _NAMELESS, way: OpeningWay = OpeningWay.AS_IT_IS
     ) -> None:
         """Open a data set's ledger on the server of `dsn`, or make a new one; its mark is beside the path `beside`.
 
@@ -369,23 +369,23 @@ class PostgresLedger(SqlLedger):
 # An operator's view of a ledger on a server: whether it is whole, and its newest lines. Copies are the server's.
 
 
-def examine_server(dsn: str) -> Examined:
+def examine_server(dsn: str) -> LedgerExamination:
     """Return what the ledger on a server holds, and whether all of it is as it was written.
 
     Raises:
         ConfigError: it can't be read, or is no ledger of this version.
     """
     with _reading(dsn) as connection:
-        recorded = owner(connection)
+        recorded = read_owner(connection)
         if recorded is None:
             raise ConfigError(f"ledger {shown_place(dsn)} belongs to no data set: somebody has changed it")
         changeable = (
             f"lines of {table} can be changed: its trigger is gone" for table in schema.changeable(connection)
         )
-        return examined(connection, recorded, (*changeable, *wrong_lines(connection)))
+        return examine_lines(connection, recorded, (*changeable, *wrong_lines(connection)))
 
 
-def lacking(examined_ledger: Examined, beside: Path) -> int | None:
+def missing_charges(examined_ledger: LedgerExamination, beside: Path) -> int | None:
     """Return how many charges a ledger lacks by the mark of this machine; None if it is another one than was here."""
     last = read_mark(beside)
     if last is None:
@@ -400,17 +400,17 @@ def lines_on_server(dsn: str, role: str | None, limit: int) -> tuple[Entry, ...]
         ConfigError: it can't be read.
     """
     with _reading(dsn) as connection:
-        return lines.newest(connection, role, limit)
+        return lines.newest_lines(connection, role, limit)
 
 
 @contextmanager
 def _reading(dsn: str) -> Iterator[SqlConnection]:
     shared = SharedSession(dsn)
     try:
-        with opening(shared, shown_place(dsn), keep=False) as connection:
+        with open_transaction(shared, shown_place(dsn), keep=False) as connection:
             if not schema.is_there(connection):
                 raise ConfigError(f"there is no ledger {shown_place(dsn)}")
-            schema.see_version(connection, shown_place(dsn))
+            schema.require_version(connection, shown_place(dsn))
             yield connection
     finally:
         shared.session.close()

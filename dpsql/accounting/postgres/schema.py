@@ -124,7 +124,7 @@ def upgrade(connection: SqlConnection) -> None:
     connection.execute("UPDATE version SET number = ?1", (SERVER_VERSION,))
 
 
-def see_version(connection: SqlConnection, place: object) -> None:
+def require_version(connection: SqlConnection, place: object) -> None:
     """Return if the tables are of the version that we read.
 
     Raises:

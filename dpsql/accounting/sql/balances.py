@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from datetime import date, datetime
 from fractions import Fraction
 
-from dpsql.accounting.balance import Account, Balance, PrivacyFilter, counted
+from dpsql.accounting.balance import Account, Balance, PrivacyFilter, total_charged
 from dpsql.accounting.ledger import Entry, Redating, is_standing, redating_of
-from dpsql.accounting.privacy_loss import compose, covers, first_day, left_of, renewal
+from dpsql.accounting.privacy_loss import compose, covers, first_day, remaining, renewal
 from dpsql.accounting.sliding import ReadDays, SlidingTotal
 from dpsql.accounting.sql import lines, standing
 from dpsql.accounting.sql import lines as sql_lines
@@ -44,7 +44,7 @@ class RunningTotals:
         self.latest = entry.time if self.latest is None else max(self.latest, entry.time)
         day = entry.time.date()
         for accounting in Accounting:
-            cost, days = counted((entry.cost,), accounting), self._days[entry.role, accounting]
+            cost, days = total_charged((entry.cost,), accounting), self._days[entry.role, accounting]
             days[day] = compose((days.get(day, _NOTHING), cost))
             if entry.measured:
                 self._kinds[entry.kind, accounting].enter(entry.read, cost)
@@ -61,7 +61,7 @@ class RunningTotals:
         something of it may be measured.
         """
         every = [cost for day, cost in self._days[role, accounting].items() if day >= since]
-        every += [counted((entry.cost,), accounting) for entry in self._lasting(role, since)]
+        every += [total_charged((entry.cost,), accounting) for entry in self._lasting(role, since)]
         return compose(every)
 
     def _lasting(self, role: str, since: date) -> list[Entry]:
@@ -82,20 +82,20 @@ class RunningTotals:
         return self._kinds[kind, accounting]
 
 
-def caught_up(connection: SqlConnection, totals: RunningTotals) -> RunningTotals:
+def catch_up(connection: SqlConnection, totals: RunningTotals) -> RunningTotals:
     """Enter the lines that are new; return other totals where one says that the clock was wrong, since that changes all."""
-    for number, entry in lines.after(connection, totals.last):
+    for number, entry in lines.lines_after(connection, totals.last):
         known = {redating.line for redating in totals.redatings}
         redating = None if number in known else redating_of(number, entry)
         if redating is not None:
-            return caught_up(connection, RunningTotals((*totals.redatings, redating)))
+            return catch_up(connection, RunningTotals((*totals.redatings, redating)))
         totals.enter(number, entry)
     return totals
 
 
 def balances(connection: SqlConnection, accounts: Iterable[Account], now: datetime) -> tuple[Balance, ...]:
     """Return the balances of accounts by all lines, for who does not keep the ledger open."""
-    totals = caught_up(connection, RunningTotals())
+    totals = catch_up(connection, RunningTotals())
     at = now if totals.latest is None else max(now, totals.latest)
     return tuple(balance_of(connection, account, now, totals, at, None) for account in accounts)
 
@@ -123,7 +123,7 @@ def balance_of(
     def room_from(wanted: Privacy) -> date | None:
         if window is None or not covers(whole.limit, wanted):
             return None
-        together, others = totals.on_kind(account.role.protects, whole.accounting), left_of(whole.limit, wanted)
+        together, others = totals.on_kind(account.role.protects, whole.accounting), remaining(whole.limit, wanted)
         if covers(others, together.fullest(read, window)):
             return None
         return together.free_from(others, window, at.date())
@@ -136,7 +136,7 @@ def balance_of(
         totals.lines(account.role.name, now.date()) + standing.attempts(connection, account.role.name, now.date()),
         sql_lines.is_closed(connection, account.role.name),
         frozenset(sql_lines.broken_forms(connection, account.role.name)),
-        sql_lines.granted(connection, account.role.name, since, renewal(role.period, now), totals.redatings),
+        sql_lines.granted_between(connection, account.role.name, since, renewal(role.period, now), totals.redatings),
         room_from,
         totals.by_user(account.role.name, account.user, since),
         None if role.concentrated is None else totals.by_role(account.role.name, since, Accounting.ZCDP),

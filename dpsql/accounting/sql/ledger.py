@@ -11,34 +11,34 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from dpsql.accounting.balance import Account, Balance, nearing, see_that_it_may_measure
+from dpsql.accounting.balance import Account, Balance, budget_notice, require_measurements_left
 from dpsql.accounting.ledger import (
     AHEAD,
     REDATED,
     Beside,
     ChargeItem,
+    ClaimDenial,
     DataSet,
-    Denied,
     Entry,
     Event,
-    Failing,
     Failure,
+    FailureKind,
+    LastMeasurement,
     MakeReady,
     PaidStatement,
     Redating,
-    Standing,
     StandingClaim,
     StandingQuestion,
     ToldRelease,
-    Wanted,
+    WantedClaim,
     presentable,
     without_engine,
 )
 from dpsql.accounting.privacy_loss import compose, first_day, issue
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql import lines, releases, standing
-from dpsql.accounting.sql.balances import RunningTotals, balance_of, caught_up
-from dpsql.accounting.sql.releases import Looks
+from dpsql.accounting.sql.balances import RunningTotals, balance_of, catch_up
+from dpsql.accounting.sql.releases import LedgerLooks
 from dpsql.accounting.sql.store import LedgerStore, MeasuringClaims, SqlConnection
 from dpsql.clock import Clock
 from dpsql.errors import InternalError
@@ -187,7 +187,7 @@ class SqlLedger:
             self.advance(f"dpsql adopt, from {store.adopted.name}")
         self._totals = RunningTotals()
         self._single_flight = SingleFlight()
-        self._looks = Looks(store)
+        self._looks = LedgerLooks(store)
 
     def __enter__(self) -> Self:
         return self
@@ -210,7 +210,7 @@ class SqlLedger:
         self._claims.close()
         self._store.close()
 
-    def see_that_it_can_be_written(self) -> None:
+    def require_writable_file(self) -> None:
         """Return if a charge could be made now: something is written, which changes nothing.
 
         Raises:
@@ -218,7 +218,7 @@ class SqlLedger:
         """
         self._store.check()
         with self._store.write() as connection:
-            self._store.check_owner(connection)
+            self._store.require_owner(connection)
             self._store.touch(connection)
 
     @contextmanager
@@ -239,6 +239,9 @@ class SqlLedger:
         asked, missing, since = (presentable(text), question), frozenset[str](), time.monotonic()
         # Two things keep a measurement from being made twice: threads of this process wait here, other processes at the
         # claims below. Both take all keys of a statement or none, so that no two statements wait for each other.
+        # The order of what follows is the ledger's promise: claim, make ready, charge (durable), measure, release. A
+        # crash between any two of them leaves a claim that ends with its process, or a charge without a release, which
+        # is never less than what was seen.
         held = self._single_flight.acquire(keys, cancellation)
         try:
             statement = None
@@ -260,7 +263,7 @@ class SqlLedger:
 
     def stored_releases(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None = None
-    ) -> Mapping[str, bytes] | Failing | None:
+    ) -> Mapping[str, bytes] | FailureKind | None:
         """Return what is paid for and stored; see `Ledger.stored_releases`."""
         return self._looks.stored_releases(account, items, cancellation)
 
@@ -308,10 +311,11 @@ class SqlLedger:
     def entries(self, role: str | None, limit: int, cancellation: Cancellation | None = None) -> tuple[Entry, ...]:
         """Return the newest lines; see `Ledger.entries`."""
         with self._store.read(cancellation) as connection:
-            return lines.newest(connection, role, limit)
+            return lines.newest_lines(connection, role, limit)
 
     def epoch(self, refresh: Period, cancellation: Cancellation | None = None) -> int:
         """Return the epoch; see `Ledger.epoch`."""
+        # The usual case reads nothing: the last epoch is known while this process writes.
         due = first_day(refresh, self._now())
         last = self._store.epoch()
         if last is None:
@@ -333,6 +337,8 @@ class SqlLedger:
     def begin(self, reason: str) -> int:
         """Begin an epoch for a reason that no other has, unless it is the last one's; return the last one's number."""
         with self._store.write() as connection:
+            # Several processes may see the same cause, such as a new snapshot: the first begins the epoch, the others
+            # find it begun.
             if releases.last_reason(connection) == reason:
                 return releases.last_epoch(connection)[0]
             return self._next_epoch(connection, reason)
@@ -353,23 +359,23 @@ class SqlLedger:
 
         return self._looks.looked(look, cancellation)
 
-    def claim(self, account: Account, wanted: Wanted) -> Standing | Denied:
+    def claim(self, account: Account, wanted: WantedClaim) -> LastMeasurement | ClaimDenial:
         """Write a claim; see `StandingLedger.claim`."""
         self._store.check()
         with self._store.write() as connection:
-            self._store.check_owner(connection)
+            self._store.require_owner(connection)
             if wanted.key not in standing.find_paid(connection, account, (wanted.key,)):
                 raise InternalError
-            see_that_it_may_measure(self._balance(connection, account, self._now(), None), 1)
+            require_measurements_left(self._balance(connection, account, self._now(), None), 1)
             return standing.enter_claim(connection, account, wanted, self._charged_at.now(self._totals.latest))
 
-    def keep_claim(self, account: Account, key: str, claim: Standing, lineage: str, release: bytes) -> bool:
+    def keep_claim(self, account: Account, key: str, claim: LastMeasurement, lineage: str, release: bytes) -> bool:
         """Store the release of a claim; see `StandingLedger.keep_claim`."""
         with self._store.write() as connection:
             return standing.keep_release(connection, account, key, claim, lineage, release)
 
     def end_claim(
-        self, account: Account, key: str, claim: Standing, text: str, failure: Failure | None, *, written: bool
+        self, account: Account, key: str, claim: LastMeasurement, text: str, failure: Failure | None, *, written: bool
     ) -> None:
         """End a claim without a release; see `StandingLedger.end_claim`."""
         role, closed = account.role.name, False
@@ -458,7 +464,7 @@ class SqlLedger:
             while True:
                 with self._store.read(cancellation, since) as connection:
                     stored = [releases.find_stored(connection, account, item) for item in items]
-                    missing = releases.unmeasured(stored)
+                    missing = releases.keys_to_measure(stored)
                     if missing <= claimed:
                         releases.to_be_paid(self._balance(connection, account, self._now(), _read_by(items)), stored)
                         self._claims.give_back(claimed - missing)
@@ -483,10 +489,12 @@ class SqlLedger:
         """Look up, check and charge in one transaction; None if something has to be measured that is not `ready`."""
         self._store.check()
         with self._store.write(cancellation, since) as connection:
-            self._store.check_owner(connection)
+            self._store.require_owner(connection)
             now = self._now()
             stored = [releases.find_stored(connection, account, item) for item in items]
-            if not ready.issuperset(releases.unmeasured(stored)):
+            # Somebody's release may have been forgotten meanwhile, by a new epoch: then more is to be measured than was
+            # made ready.
+            if not ready.issuperset(releases.keys_to_measure(stored)):
                 return None
             balance = self._balance(connection, account, now, _read_by(items))
             due = releases.to_be_paid(balance, stored)
@@ -506,7 +514,7 @@ class SqlLedger:
             next((each.failed for each in stored if each.failed), None),
             partial(self._keep, account, asked[1], cancellation),
             partial(self._mark, account, asked[0], {item.key: item.form for item in items}),
-            nearing(balance, costs, measured),
+            budget_notice(balance, costs, measured),
         )
 
     def _keep(
@@ -525,7 +533,7 @@ class SqlLedger:
         """
         # After a power cut it is measured, and charged, again.
         with self._store.write(cancellation, durable=False) as connection:
-            return releases.keep(connection, account, key, release, beside, question)
+            return releases.keep_release(connection, account, key, release, beside, question)
 
     def _mark(
         self, account: Account, text: str, forms: Mapping[str, Callable[[], str]], key: str, failure: Failure
@@ -533,20 +541,20 @@ class SqlLedger:
         """Store that a measurement failed; where another process was first, with a release, that stays."""
         role, form = account.role.name, forms[key]()
         with self._store.write() as connection:
-            releases.mark(connection, account, key, failure.how)
+            releases.mark_failed(connection, account, key, failure.how)
             self._catch_up(connection)
             redatings = self._totals.redatings
             closed = lines.enter_failure(connection, account, text, self._now(), failure, form, redatings=redatings)
         if closed:
             _LOG.error("the account of role %s is closed; once you have looked: dpsql unlock %s", role, role)
-        elif failure.how is Failing.BROKEN:
+        elif failure.how is FailureKind.BROKEN:
             _LOG.error(
                 "this form of statement is refused to role %s; once you have looked: dpsql unlock %s", role, role
             )
 
     def _catch_up(self, connection: SqlConnection) -> None:
         """Read the lines that are new; one that says that the clock was wrong changes what those before it count."""
-        totals = caught_up(connection, self._totals)
+        totals = catch_up(connection, self._totals)
         if totals is not self._totals:
             self._totals, self._charged_at = totals, LedgerClock(self._clock)
 
@@ -556,7 +564,7 @@ class SqlLedger:
         return balance_of(connection, account, now, self._totals, at, read)
 
     def _next_epoch(self, connection: SqlConnection, reason: str) -> int:
-        self._looks = Looks(self._store)
+        self._looks = LedgerLooks(self._store)
         return releases.enter_epoch(connection, reason, self._now())
 
     def _now(self) -> datetime:

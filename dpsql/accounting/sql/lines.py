@@ -5,7 +5,7 @@ from datetime import date, datetime
 from fractions import Fraction
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Entry, Event, Failing, Failure, Redating, presentable
+from dpsql.accounting.ledger import Entry, Event, Failure, FailureKind, Redating, presentable
 from dpsql.accounting.privacy_loss import compose
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql.store import SqlConnection
@@ -43,12 +43,12 @@ def enter_charge(
     return int(connection.execute(_CHARGE, values).fetchone()[0])
 
 
-def newest(connection: SqlConnection, role: str | None, limit: int) -> tuple[Entry, ...]:
+def newest_lines(connection: SqlConnection, role: str | None, limit: int) -> tuple[Entry, ...]:
     """Return the newest lines first, of one role or of all."""
     return tuple(entry for _, entry in _read(connection, _LAST_LINES, (role, limit)))
 
 
-def after(connection: SqlConnection, number: int) -> Iterator[tuple[int, Entry]]:
+def lines_after(connection: SqlConnection, number: int) -> Iterator[tuple[int, Entry]]:
     """Yield the lines after one, with their numbers."""
     return _read(connection, _NEW_LINES, (number,))
 
@@ -115,7 +115,7 @@ def enter_failure(
     """Write a failure, and close the role's account if it is one too many; return whether this closed it."""
     role = account.role
     connection.execute(_EVENT, (now.isoformat(), account.user, role.name, failure.how, failure.cause, text, form))
-    if failure.how is Failing.BROKEN:
+    if failure.how is FailureKind.BROKEN:
         many = len(broken_forms(connection, role.name)) >= _MOST_BROKEN
     else:
         many = _failures(connection, role.name, now.date(), redatings) >= role.limits.failures
@@ -169,7 +169,7 @@ def enter_grant(connection: SqlConnection, role: str, amount: Privacy, reason: s
     connection.execute(_GRANT, (now.isoformat(), role, reason, f"{amount.epsilon} {amount.delta}"))
 
 
-def granted(
+def granted_between(
     connection: SqlConnection, role: str, since: date, until: date | None, redatings: Sequence[Redating]
 ) -> Privacy:
     """Return what a role was granted from a day on, before another.

@@ -10,7 +10,7 @@ from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 
-from dpsql.accounting.ledger import DataSet, Way
+from dpsql.accounting.ledger import DataSet, OpeningWay
 from dpsql.accounting.sql.store import SqlConnection
 from dpsql.errors import ConfigError
 from dpsql.private_files import open_private
@@ -39,13 +39,13 @@ class Owner:
     """Whether it was kept before ledgers belonged to data sets, perhaps for several."""
 
 
-def owner(connection: SqlConnection) -> Owner | None:
+def read_owner(connection: SqlConnection) -> Owner | None:
     """Return whose an open ledger is; None where nothing says so."""
     row = connection.execute(_OWNER).fetchone()
     return row and Owner(row[0], DataSet(row[1], row[2]), inherited=bool(row[3]))
 
 
-def own(connection: SqlConnection, dataset: DataSet, now: datetime, reason: str) -> None:
+def write_owner(connection: SqlConnection, dataset: DataSet, now: datetime, reason: str) -> None:
     """Write whose ledger it is from now on; its own identity is drawn once."""
     connection.execute(_NEW_OWNER, (uuid.uuid4().hex, now.isoformat(), dataset.name, dataset.source, reason))
 
@@ -133,8 +133,8 @@ class OpenedLedger:
         return Mark(self.ledger, self.dataset.name, line)
 
 
-def take(
-    connection: SqlConnection, place: object, beside: Path, way: Way, owned: tuple[DataSet, datetime]
+def take_ledger(
+    connection: SqlConnection, place: object, beside: Path, way: OpeningWay, owned: tuple[DataSet, datetime]
 ) -> OpenedLedger:
     """Return the ledger at `place`, whose mark is beside `beside`, once it is the data set's.
 
@@ -142,19 +142,19 @@ def take(
         ConfigError: it is another data set's, or not the one that was here, and nobody has said that it may be.
     """
     dataset, now = owned
-    recorded, adopted = owner(connection), None
+    recorded, adopted = read_owner(connection), None
     if recorded is None:
         raise ConfigError(f"ledger {place} belongs to no data set: somebody has changed it")
     if dataset.is_called(recorded.dataset):
         dataset = recorded.dataset  # in its own words, by which its releases are stored
     else:
-        if way is not Way.ADOPTED:
+        if way is not OpeningWay.ADOPTED:
             raise of_another(place, recorded.dataset, dataset)
         adopted = recorded.dataset
-        own(connection, dataset, now, "adopted")
+        write_owner(connection, dataset, now, "adopted")
     lines = last_line(connection)
     if _differs(place, read_mark(beside), recorded.ledger, lines, way):
-        own(connection, dataset, now, "--new-ledger")
+        write_owner(connection, dataset, now, "--new-ledger")
     return OpenedLedger(recorded.ledger, dataset, lines, adopted)
 
 
@@ -163,17 +163,17 @@ def last_line(connection: SqlConnection) -> int:
     return int(connection.execute(_LAST_CHARGE).fetchone()[0])
 
 
-def demand_no_loss(place: object, beside: Path, way: Way) -> None:
+def require_no_loss(place: object, beside: Path, way: OpeningWay) -> None:
     """Return if no ledger was at a place where there is none.
 
     Raises:
         ConfigError: its mark is there, and nobody has said that it is lost.
     """
-    if way is not Way.ANEW and read_mark(beside) is not None:
+    if way is not OpeningWay.ANEW and read_mark(beside) is not None:
         raise _gone(place, "is gone")
 
 
-def _differs(place: object, last: Mark | None, ledger: str, lines: int, way: Way) -> bool:
+def _differs(place: object, last: Mark | None, ledger: str, lines: int, way: OpeningWay) -> bool:
     """Return whether this is another ledger than was here last time, or an older copy.
 
     Raises:
@@ -181,7 +181,7 @@ def _differs(place: object, last: Mark | None, ledger: str, lines: int, way: Way
     """
     if last is None or (last.ledger == ledger and last.lines <= lines):
         return False
-    if way is Way.ANEW:
+    if way is OpeningWay.ANEW:
         return True
     if last.ledger != ledger:
         raise _gone(place, "is not the one that was here")
@@ -200,7 +200,7 @@ def _gone(place: object, how: str) -> ConfigError:
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
+class LedgerExamination:
     """The contents of a ledger, and the faults in it."""
 
     ledger: str
@@ -212,13 +212,13 @@ class Examined:
     wrong: tuple[str, ...]
 
 
-def examined(connection: SqlConnection, owner: Owner, wrong: tuple[str, ...]) -> Examined:
+def examine_lines(connection: SqlConnection, owner: Owner, wrong: tuple[str, ...]) -> LedgerExamination:
     """Return what a ledger holds, once its owner and its mistakes are read."""
     charges, statements, epochs = (
         int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 # names of ours
         for table in ("charges", "statements", "epochs")
     )
-    return Examined(owner.ledger, owner.dataset, charges, statements, epochs, wrong)
+    return LedgerExamination(owner.ledger, owner.dataset, charges, statements, epochs, wrong)
 
 
 def wrong_lines(connection: SqlConnection) -> Iterator[str]:

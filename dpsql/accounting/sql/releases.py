@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TypeVar
 
-from dpsql.accounting.balance import Account, Balance, afford, see_that_none_is_refused
-from dpsql.accounting.ledger import AHEAD, Beside, ChargeItem, Failing, ToldRelease
+from dpsql.accounting.balance import Account, Balance, afford, refuse_broken_forms
+from dpsql.accounting.ledger import AHEAD, Beside, ChargeItem, FailureKind, ToldRelease
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql import lines
 from dpsql.accounting.sql.store import LedgerStore, SqlConnection
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.interrupt import pause
 from dpsql.policy.model import Period
 from dpsql.question import Cancellation
-from dpsql.remembered import Remembered
 
 # Three tables: `releases` has what was measured, once for all roles that protect a unit kind; `entitlements` which role has
 # paid for which of them; `readings` which releases an answer was read off. A key names all that a release depends on: the
@@ -54,7 +54,7 @@ class StoredItem:
 
     item: ChargeItem
     release: bytes | None
-    failed: Failing | None
+    failed: FailureKind | None
     """How it was measured in vain."""
     paid: bool
     """Whether the role may have the release, or hear of the failure, without a further charge."""
@@ -69,7 +69,7 @@ def find_stored(connection: SqlConnection, account: Account, item: ChargeItem) -
     """Return what is stored of an item."""
     row = connection.execute(_STORED, (account.role.protects, item.key, account.role.name)).fetchone()
     release, failed, entitled = row or (None, None, 0)
-    return StoredItem(item, None if failed else release, Failing(failed) if failed else None, bool(entitled))
+    return StoredItem(item, None if failed else release, FailureKind(failed) if failed else None, bool(entitled))
 
 
 def find_paid(connection: SqlConnection, account: Account, keys: Iterable[str]) -> dict[str, bytes]:
@@ -83,7 +83,7 @@ def find_paid(connection: SqlConnection, account: Account, keys: Iterable[str]) 
     return releases
 
 
-def unmeasured(stored_items: Sequence[StoredItem]) -> frozenset[str]:
+def keys_to_measure(stored_items: Sequence[StoredItem]) -> frozenset[str]:
     """Return the keys of what has to be measured: nothing, where something is known to fail."""
     if any(each.failed for each in stored_items):
         return frozenset()
@@ -99,7 +99,7 @@ def to_be_paid(balance: Balance, stored_items: Sequence[StoredItem]) -> Sequence
     # A stored failure fails again, free, and nothing that stands beside it is paid for.
     failed = any(each.failed and each.paid for each in stored_items)
     due = [] if failed else [each for each in stored_items if not each.paid]
-    see_that_none_is_refused(balance, (each.item.form for each in due if not each.stored))
+    refuse_broken_forms(balance, (each.item.form for each in due if not each.stored))
     afford(balance, [each.item.cost for each in due], [each.item.cost for each in due if not each.stored])
     return due
 
@@ -154,7 +154,7 @@ def entitle(connection: SqlConnection, account: Account, bought: Sequence[Stored
         connection.execute(_ENTITLEMENT, (account.role.protects, each.item.key, account.role.name, question))
 
 
-def keep(
+def keep_release(
     connection: SqlConnection,
     account: Account,
     key: str,
@@ -173,14 +173,14 @@ def keep(
     return bytes(kept[0])
 
 
-def mark(connection: SqlConnection, account: Account, key: str, how: Failing) -> None:
+def mark_failed(connection: SqlConnection, account: Account, key: str, how: FailureKind) -> None:
     """Store that a measurement failed; where another process was first, with a release, that stays."""
     kind = account.role.protects
     connection.execute(_FAILED, (kind, key, b"", how))
     connection.execute(_ENTITLEMENT, (kind, key, account.role.name, None))
 
 
-def forget(connection: SqlConnection) -> None:
+def forget_releases(connection: SqlConnection) -> None:
     """Let nothing that is stored answer a question any more, but that standing questions were paid for."""
     connection.execute("DELETE FROM releases WHERE key NOT LIKE 'standing %'")
     connection.execute("DELETE FROM entitlements WHERE key NOT LIKE 'standing %'")
@@ -218,7 +218,7 @@ def last_reason(connection: SqlConnection) -> str | None:
 def enter_epoch(connection: SqlConnection, reason: str, now: datetime) -> int:
     """Begin the next epoch; return its number."""
     # Keys contain the epoch, so what was stored under earlier ones can't be asked for again.
-    forget(connection)
+    forget_releases(connection)
     return int(connection.execute(_NEXT_EPOCH, (now.isoformat(), reason)).fetchone()[0])
 
 
@@ -236,17 +236,17 @@ _LOOK_AGAIN = 0.005
 """Seconds until it is looked for again."""
 
 
-class Looks:
+class LedgerLooks:
     """Looks into one ledger, until the epoch ends."""
 
     def __init__(self, store: LedgerStore) -> None:
         self._store = store
-        self._known: Remembered[bytes] = Remembered(_MOST_REMEMBERED, _size)
+        self._known: ByteLimitedCache[bytes] = ByteLimitedCache(_MOST_REMEMBERED, _size)
         """Releases by unit kind, role and key: which of them may have which without a further charge."""
 
     def stored_releases(
         self, account: Account, items: Sequence[ChargeItem], cancellation: Cancellation | None
-    ) -> Mapping[str, bytes] | Failing | None:
+    ) -> Mapping[str, bytes] | FailureKind | None:
         """Return what is paid for and stored; see `Ledger.stored_releases`."""
         whose = (account.role.protects, account.role.name)
         kept = {item.key: self._known.get((*whose, item.key)) for item in items}
@@ -271,7 +271,9 @@ class Looks:
                 seen = look(connection)
         return seen
 
-    def _paid(self, stored_items: Sequence[StoredItem], whose: tuple[str, str]) -> Mapping[str, bytes] | Failing | None:
+    def _paid(
+        self, stored_items: Sequence[StoredItem], whose: tuple[str, str]
+    ) -> Mapping[str, bytes] | FailureKind | None:
         failed = next((each.failed for each in stored_items if each.failed and each.paid), None)
         if failed is not None:
             return failed

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from fractions import Fraction
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Denied, Standing, StandingClaim, StandingQuestion, State, Wanted
+from dpsql.accounting.ledger import ClaimDenial, LastMeasurement, StandingClaim, StandingQuestion, State, WantedClaim
 from dpsql.accounting.sql import releases
 from dpsql.accounting.sql.store import SqlConnection
 
@@ -80,7 +80,9 @@ def find_claims(connection: SqlConnection, account: Account, key: str) -> tuple[
     )
 
 
-def enter_claim(connection: SqlConnection, account: Account, wanted: Wanted, now: datetime) -> Standing | Denied:
+def enter_claim(
+    connection: SqlConnection, account: Account, wanted: WantedClaim, now: datetime
+) -> LastMeasurement | ClaimDenial:
     """Write the claim on the next measurement, and that it was asked for; return it, or why it is not given.
 
     The last claim may be of a process that is dead, or has failed. It is given again where no account was written for it:
@@ -89,42 +91,44 @@ def enter_claim(connection: SqlConnection, account: Account, wanted: Wanted, now
     whose = (account.role.protects, wanted.key)
     connection.execute(_ATTEMPT, (now.isoformat(), account.role.name))
     if now >= wanted.until:
-        return Denied.OVER
+        return ClaimDenial.OVER
     if not is_newest(connection, wanted.lineage):
-        return Denied.LINEAGE
+        return ClaimDenial.LINEAGE
     if connection.execute(_LOCKED, whose).fetchone() is not None:
-        return Denied.LOCKED
+        return ClaimDenial.LOCKED
     last, before = _last_two(connection, whose)
     begun = (wanted.lineage, account.role.name, now.isoformat(), " ".join(map(date.isoformat, wanted.periods)))
     # The last claim has come to its end: the next number, if the store's accounts stand where that one left them.
     if last is None or last[1] in (State.KEPT, State.LOST):
-        at = Standing() if last is None else last[0]
+        at = LastMeasurement() if last is None else last[0]
         if wanted.stands != at:
-            return Denied.STORE
-        claim = Standing(at.number + 1, wanted.name)
+            return ClaimDenial.STORE
+        claim = LastMeasurement(at.number + 1, wanted.name)
         connection.execute(_CLAIM, (*whose, claim.number, claim.claim, *begun))
         return claim
     # Whoever had it ended before any account was written: the same number once more.
     if wanted.stands == before:
-        claim = Standing(last[0].number, wanted.name)
+        claim = LastMeasurement(last[0].number, wanted.name)
         connection.execute(_AGAIN, (*whose, claim.number, claim.claim, *begun))
         return claim
     # It ended after that, and its release is gone: to measure it again would add the same rows to accounts twice.
     if wanted.stands == last[0]:
         connection.execute(_END, (*whose, last[0].number, last[0].claim, State.LOST, 1, account.role.name))
-        return Denied.LOCKED
-    return Denied.STORE
+        return ClaimDenial.LOCKED
+    return ClaimDenial.STORE
 
 
-def _last_two(connection: SqlConnection, whose: tuple[str, str]) -> tuple[tuple[Standing, State] | None, Standing]:
+def _last_two(
+    connection: SqlConnection, whose: tuple[str, str]
+) -> tuple[tuple[LastMeasurement, State] | None, LastMeasurement]:
     """Return the last claim with its state, None if there is none, and where accounts stood before it."""
     rows = connection.execute(_LAST, whose).fetchall()
-    claims = [(Standing(int(number), name), State(state)) for number, name, state in rows]
-    return (claims[0] if claims else None), (claims[1][0] if len(claims) > 1 else Standing())
+    claims = [(LastMeasurement(int(number), name), State(state)) for number, name, state in rows]
+    return (claims[0] if claims else None), (claims[1][0] if len(claims) > 1 else LastMeasurement())
 
 
 def keep_release(
-    connection: SqlConnection, account: Account, key: str, claim: Standing, lineage: str, release: bytes
+    connection: SqlConnection, account: Account, key: str, claim: LastMeasurement, lineage: str, release: bytes
 ) -> bool:
     """Store the release of a claim that is open still, and whose lineage is the newest; return whether it is."""
     found = (account.role.protects, key, claim.number, claim.claim)
@@ -135,7 +139,7 @@ def keep_release(
 
 
 def end_claim(
-    connection: SqlConnection, account: Account, key: str, claim: Standing, *, written: bool, locked: bool
+    connection: SqlConnection, account: Account, key: str, claim: LastMeasurement, *, written: bool, locked: bool
 ) -> None:
     """Write that a claim has ended without a release."""
     found = (account.role.protects, key, claim.number, claim.claim)

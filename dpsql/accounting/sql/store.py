@@ -85,7 +85,7 @@ class LedgerStore(Protocol):
     def touch(self, connection: SqlConnection) -> None:
         """Write what is there already, in a transaction of `write`."""
 
-    def check_owner(self, connection: SqlConnection) -> None:
+    def require_owner(self, connection: SqlConnection) -> None:
         """Return if the ledger is still the one that was opened, and the data set's.
 
         Raises:

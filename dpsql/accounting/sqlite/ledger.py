@@ -15,10 +15,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from dpsql.accounting.ledger import DataSet, Way
+from dpsql.accounting.ledger import DataSet, OpeningWay
 from dpsql.accounting.sql import opening
 from dpsql.accounting.sql.ledger import SqlLedger
-from dpsql.accounting.sql.opening import demand_no_loss, mark_path, read_mark, take
+from dpsql.accounting.sql.opening import mark_path, read_mark, require_no_loss, take_ledger
 from dpsql.accounting.sql.releases import last_epoch
 from dpsql.accounting.sql.store import SqlConnection, place_of_key
 from dpsql.accounting.sqlite.schema import VERSION, create, upgrade
@@ -31,6 +31,7 @@ from dpsql.question import Cancellation
 # SQLite's errors when it can't go on, as instructions for an operator.
 
 _LOG = logging.getLogger("dpsql.ledger")
+# To charge and then have no room for the release would take money for nothing. 16 MiB is far more than a release has.
 ROOM = 16 * 2**20
 """Bytes that have to be free for a charge to be made: its release is stored after it."""
 _KINDS: Mapping[int, Callable[[], DpsqlError]] = {
@@ -59,13 +60,15 @@ def trouble(error: sqlite3.Error) -> Exception:
     return kind()
 
 
-def check_place(path: Path, inode: int) -> None:
+def require_same_file(path: Path, inode: int) -> None:
     """Return if the ledger that is open is the one that the next process would open.
 
     Raises:
         LedgerFailed: it is not.
     """
     try:
+        # A ledger that was moved away while it is open would be written to by this process and not found by the next
+        # one: charges would be forgotten.
         same = path.stat().st_ino == inode
     except OSError:
         same = False
@@ -74,7 +77,7 @@ def check_place(path: Path, inode: int) -> None:
         raise LedgerFailed
 
 
-def check_room(path: Path) -> None:
+def require_room(path: Path) -> None:
     """Return if there is room for a charge and for what it pays for.
 
     Raises:
@@ -127,7 +130,11 @@ class GroupCommit:
         with self._turn:
             self._asked += 1
             mine = self._asked
+            # Only a sync that begins after a write is sure to have it: who comes while one goes on waits for the next,
+            # together with all others who came.
             self._turn.wait_for(lambda: not self._going_on or self._synced >= mine)
+            # Linux forgets a failed write-back once it was told of (the fsyncgate of 2018): a second fsync would say
+            # that all is well.
             if self._failed:
                 raise OSError(errno.EIO, "an earlier sync of the ledger's log has failed")
             if self._synced >= mine:
@@ -163,7 +170,7 @@ _LOG_SIZE = 16 * 2**20
 class SqliteFile:
     """A connection for transactions, used by one thread at a time, and another that looks while nobody writes."""
 
-    def __init__(self, path: Path, dataset: DataSet, clock: Clock, way: Way) -> None:
+    def __init__(self, path: Path, dataset: DataSet, clock: Clock, way: OpeningWay) -> None:
         """Open the file of a data set, or make it, readable by its owner only.
 
         Raises:
@@ -176,7 +183,7 @@ class SqliteFile:
         self._path, self._dataset = path, dataset
         marked = read_mark(path) is not None  # who makes a ledger marks it last: another process may be about to
         if marked and not (path.is_file() and path.stat().st_size):
-            demand_no_loss(path, path, way)
+            require_no_loss(path, path, way)
         try:
             prepare_file(path, _BESIDE)
             self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
@@ -321,22 +328,22 @@ class SqliteFile:
             LedgerFailed: another file has taken its place, and what is written to the old one is lost.
             LedgerFull: there is no room.
         """
-        check_place(self._path, self._inode)
+        require_same_file(self._path, self._inode)
         if self._log is not None:
-            check_place(_log(self._path), self._log.inode)
-        check_room(self._path)
+            require_same_file(_log(self._path), self._log.inode)
+        require_room(self._path)
 
     def touch(self, connection: SqlConnection) -> None:
         """Write the version of the tables again; see `LedgerStore.touch`."""
         connection.execute(f"PRAGMA user_version = {VERSION}")
 
-    def check_owner(self, connection: SqlConnection) -> None:
+    def require_owner(self, connection: SqlConnection) -> None:
         """Return if the ledger still is the data set's for which it was opened.
 
         Raises:
             LedgerFailed: somebody has let another one adopt it.
         """
-        recorded = opening.owner(connection)
+        recorded = opening.read_owner(connection)
         if recorded is None or recorded.dataset != self._opened.dataset:
             _LOG.error("the ledger can't be used: another data set has adopted %s", self._path)
             raise LedgerFailed
@@ -345,7 +352,7 @@ class SqliteFile:
         """Remember, outside of the file, that it has this line."""
         opening.write_mark(self._path, self._opened.mark(line))
 
-    def _prepare(self, path: Path, now: datetime, way: Way) -> None:
+    def _prepare(self, path: Path, now: datetime, way: OpeningWay) -> None:
         self._begin_log()
         dataset = self._dataset
         connection = self._connection
@@ -359,8 +366,8 @@ class SqliteFile:
             if version < VERSION:
                 upgrade(connection, version)
             if version in (0, 1):
-                opening.own(connection, dataset, now, opening.MADE if version == 0 else opening.TAKEN_OVER)
-            self._opened = take(connection, path, path, way, (dataset, now))
+                opening.write_owner(connection, dataset, now, opening.MADE if version == 0 else opening.TAKEN_OVER)
+            self._opened = take_ledger(connection, path, path, way, (dataset, now))
         # A copy of the file alone, made whenever, is a ledger, though an older one.
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA busy_timeout = 0")  # from now on we wait ourselves
@@ -450,7 +457,9 @@ _NAMELESS = DataSet()
 class SqliteLedger(SqlLedger):
     """A `Ledger` in a file."""
 
-    def __init__(self, path: Path, clock: Clock, dataset: DataSet = _NAMELESS, way: Way = Way.AS_IT_IS) -> None:
+    def __init__(
+        self, path: Path, clock: Clock, dataset: DataSet = _NAMELESS, way: OpeningWay = OpeningWay.AS_IT_IS
+    ) -> None:
         """Open a data set's ledger at `path`, or make a new one.
 
         Raises:

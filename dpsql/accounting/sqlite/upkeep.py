@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpsql.accounting.ledger import Entry
 from dpsql.accounting.sql import lines
-from dpsql.accounting.sql.opening import Examined, Owner, examined, owner, read_mark, wrong_lines
+from dpsql.accounting.sql.opening import LedgerExamination, Owner, examine_lines, read_mark, read_owner, wrong_lines
 from dpsql.accounting.sqlite.schema import APPEND_ONLY, VERSION, upgrade
 from dpsql.errors import ConfigError
 from dpsql.private_files import open_private
@@ -52,12 +52,12 @@ def owner_of(path: Path) -> Owner | None:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            return owner(connection) if version > 1 else None
+            return read_owner(connection) if version > 1 else None
     except sqlite3.Error as error:
         raise ConfigError(f"ledger {path} can't be read: {error}") from error
 
 
-def examine(path: Path) -> Examined:
+def examine(path: Path) -> LedgerExamination:
     """Return what a ledger's file holds, and whether all of it is as it was written, by this dpsql or an earlier one.
 
     Raises:
@@ -65,15 +65,15 @@ def examine(path: Path) -> Examined:
     """
     try:
         with _brought_up(path) as ledger:
-            recorded = owner(ledger)
+            recorded = read_owner(ledger)
             if recorded is None:
                 raise ConfigError(f"{path} belongs to no data set", hint="dpsql serve opens it, and makes it its own.")
-            return examined(ledger, recorded, tuple(_wrong(ledger)))
+            return examine_lines(ledger, recorded, tuple(_wrong(ledger)))
     except sqlite3.Error as error:
         raise ConfigError(f"ledger {path} can't be read: {error}") from error
 
 
-def behind(path: Path, examined_ledger: Examined, *, looking: bool = True) -> int | None:
+def missing_charges_of(path: Path, examined_ledger: LedgerExamination, *, looking: bool = True) -> int | None:
     """Return how many charges the `examined_ledger` lacks of the ledger that belongs at `path`; None if it is of another one.
 
     The mark there tells, and unless nobody is `looking` the ledger itself.
@@ -99,7 +99,7 @@ def newest_lines(path: Path, role: str | None, limit: int) -> tuple[Entry, ...]:
     """
     try:
         with _brought_up(path) as ledger:
-            return lines.newest(ledger, role, limit)
+            return lines.newest_lines(ledger, role, limit)
     except sqlite3.Error as error:
         raise ConfigError(f"ledger {path} can't be read: {error}") from error
 

@@ -12,9 +12,9 @@ import typer
 from dpsql.accounting.sql.lines import CORRECTION
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
-from dpsql.cli.support.show import Form, print_blocks, shown_of, table_of
+from dpsql.cli.support.show import Form, print_blocks, table_of, terminal_text
 from dpsql.errors import ConfigError
-from dpsql.open_ledger import kept_lines, place_of_ledger, place_of_trail
+from dpsql.open_ledger import place_of_ledger, place_of_trail, read_ledger_lines
 from dpsql.policy.config import Config, PostgresLedgerConfig, SqliteLedgerConfig
 from dpsql.policy.load import load
 from dpsql.trail.folder import TrailExamination, examine_trail, files_of, newest_first
@@ -77,7 +77,7 @@ def _cell(fields: Mapping[str, object], name: str) -> str:
     text = str(fields.get(name, fields.get("about", "") if name == "statement" else ""))
     if name == "time":
         text = text[:19].replace("T", " ")
-    return shown_of(text)
+    return terminal_text(text)
 
 
 def _verify(loaded: Config, place: Path, *, copied: bool) -> None:
@@ -109,5 +109,5 @@ def _without_a_line(loaded: Config, examination: TrailExamination, since: str) -
     first = datetime.fromisoformat(since)
     return sum(
         entry.time >= first and entry.note != CORRECTION and entry.key[:RELEASE_DIGITS] not in examination.releases
-        for entry in kept_lines(loaded, None, 2**62)
+        for entry in read_ledger_lines(loaded, None, 2**62)
     )

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from dpsql.canaries.auditing import AuditedQuestion, audited
+from dpsql.canaries.auditing import AuditedQuestion, audit_questions
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
-from dpsql.cli.support.plot_output import drawn_into, need_plots
+from dpsql.cli.support.plot_output import picture_writer, require_plots
 from dpsql.cli.support.show import Form, print_blocks
 from dpsql.engines.open import open_engine
 from dpsql.errors import ConfigError
@@ -55,14 +55,16 @@ def audit_privacy(
     """
     form = Form.of(as_json, as_csv)
     if picture is not None:
-        need_plots()
-    draw = None if picture is None else drawn_into(picture)
+        require_plots()
+    draw = None if picture is None else picture_writer(picture)
     loaded = load(config)
     asking_role = _role(loaded, role, epsilon)
     with closing(open_engine(loaded)) as engine:
         public = read_public(loaded.policy, engine)
     verdicts: list[AuditedQuestion] = []
-    for verdict in audited(loaded, asking_role, public.rows, minutes, lambda line: typer.echo(f"{line} …", err=True)):
+    for verdict in audit_questions(
+        loaded, asking_role, public.rows, minutes, lambda line: typer.echo(f"{line} …", err=True)
+    ):
         verdicts.append(verdict)
         _tell(verdict)
     print_blocks(_table(verdicts), form=form)
@@ -71,10 +73,10 @@ def audit_privacy(
 
         drawn = audit_picture([(v.person, v.question, v.paid, v.proved) for v in verdicts])
         draw(drawn, f"Privacy audit of {loaded.policy.dataset}, role {asking_role.name}", picture)
-    _see_that_it_holds(verdicts)
+    _require_held_promises(verdicts)
 
 
-def _see_that_it_holds(verdicts: Sequence[AuditedQuestion]) -> None:
+def _require_held_promises(verdicts: Sequence[AuditedQuestion]) -> None:
     """Raise the end of a server that gives away more than is paid for.
 
     Raises:

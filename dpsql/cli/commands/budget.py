@@ -98,7 +98,7 @@ def grant(
 ) -> None:
     """Let a role spend more in its present period; what all roles may spend together stays what it is."""
     loaded, amount, reason = load(config), _privacy(epsilon, delta), _reason(reason)
-    _see_role(loaded.policy, role)
+    _require_role(loaded.policy, role)
     with open_ledger(loaded) as ledger:
         ledger.grant(role, amount, reason)
         balance = ledger.balance(_account(loaded.policy, role))
@@ -129,7 +129,7 @@ def correct(
     if (role is None) == (unit is None):
         raise ConfigError("a correction is for a role, or with --unit for a unit kind", hint=f"Units: {_kinds(policy)}")
     if role is not None:
-        _see_role(policy, role)
+        _require_role(policy, role)
     kind = unit or policy.roles[role or ""].protects
     if kind not in policy.budgets:
         raise ConfigError(f'there is no budget for unit kind "{kind}"', hint=f"Units: {_kinds(policy)}")
@@ -150,7 +150,7 @@ def _account(policy: Policy, role: str) -> Account:
     return Account("", policy.roles[role], policy.budgets[policy.roles[role].protects])
 
 
-def _see_role(policy: Policy, role: str) -> None:
+def _require_role(policy: Policy, role: str) -> None:
     if role not in policy.roles:
         raise ConfigError(f'there is no role "{role}"', hint=f"Roles: {', '.join(policy.roles)}")
 

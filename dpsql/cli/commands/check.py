@@ -22,22 +22,22 @@ from dpsql.accounting.sql.opening import mark_path, read_mark
 from dpsql.assembly import servable
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
-from dpsql.cli.support.show import Form, at_work, print_blocks
+from dpsql.cli.support.show import Form, print_blocks, progress
 from dpsql.engines.connect import connect_database, connect_engine
 from dpsql.engines.owner import ColumnReport, TableReport, UnitReport, report
-from dpsql.engines.snapshot.copying import check_copyable
+from dpsql.engines.snapshot.copying import require_copyable
 from dpsql.engines.snapshot.open import current_snapshot, open_snapshot
 from dpsql.engines.snapshot.parts import whole_because
-from dpsql.engines.tables import check_tables
+from dpsql.engines.tables import require_tables
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.open_ledger import (
+    future_lines_notice,
     open_ledger,
     place_of_ledger,
     place_of_trail,
     rehearse_ledger,
-    see_that_budgets_fit,
-    told_ahead,
+    require_fitting_budgets,
 )
 from dpsql.policy.config import (
     Config,
@@ -52,9 +52,9 @@ from dpsql.policy.config import (
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.load.shapes import write_schemas
 from dpsql.policy.model import Period, Policy, Role, Table
-from dpsql.private_files import open_private, see_directory
-from dpsql.served import see_that_there_is_a_client
+from dpsql.private_files import open_private, require_private_directory
 from dpsql.shadow.server.sandbox import Sandbox
+from dpsql.side_services import require_prometheus_client
 from dpsql.wire.protocol.certificate import certificate_of
 from dpsql.wire.server.acceptor import listen
 from dpsql.wire.server.directory import Directory
@@ -65,7 +65,7 @@ _PERIOD_DAYS = {Every.DAY: 1, Every.MONTH: 31, Every.QUARTER: 92}
 _TERM_DAYS = {TermLength.MONTH: 31, TermLength.QUARTER: 92, TermLength.YEAR: 366}
 
 
-def said_of_growth(loaded: Config) -> Iterator[str]:
+def growth_notes(loaded: Config) -> Iterator[str]:
     """Yield what is to be known about each table that grows: a mistake is none of it."""
     for table in loaded.policy.tables.values():
         if table.grows is not None:
@@ -144,7 +144,7 @@ def _said_of_role(role: Role, table: Table, grows: Grows) -> Iterator[str]:
 # All that `serve` needs beside the engine, tried without a trace: certificates, addresses, a copy of the ledger.
 
 
-def see_that_serve_would_start(config: Config) -> str:
+def rehearse_start(config: Config) -> str:
     """Return in a sentence what is ready.
 
     Raises:
@@ -153,7 +153,7 @@ def see_that_serve_would_start(config: Config) -> str:
     """
     addresses = [address for address in (config.listen, config.web, config.metrics) if address is not None]
     if config.metrics is not None:
-        see_that_there_is_a_client()
+        require_prometheus_client()
     for address in addresses:
         certificate_of(address.tls)
     served = control.is_served(config.file)
@@ -165,7 +165,7 @@ def see_that_serve_would_start(config: Config) -> str:
     said = "it is served now; " * served + "its addresses and its ledger can be used"
     if ahead is None:
         return said
-    until, means = told_ahead(ahead)
+    until, means = future_lines_notice(ahead)
     return f"{said}\nthe ledger has lines of {until}, which is to come: {means}"
 
 
@@ -190,7 +190,7 @@ def _try_ledger(config: Config) -> datetime | None:
             mark_path(copy).chmod(0o600)
         try:
             with open_ledger(replace(config, ledger=SqliteLedgerConfig(copy))) as ledger:
-                see_that_budgets_fit(ledger, config.policy)
+                require_fitting_budgets(ledger, config.policy)
                 return ledger.ahead(config.asked_anew)
         except ConfigError as wrong:
             raise ConfigError(wrong.message.replace(str(copy), str(path)), hint=wrong.hint) from None
@@ -200,7 +200,7 @@ def _try_trail(config: Config) -> None:
     """See that what there is of the audit trail could be written."""
     place = place_of_trail(config)
     if place.exists():
-        see_directory(place)
+        require_private_directory(place)
     if (head := place / "head").exists():
         os.close(open_private(head, os.O_RDWR))
 
@@ -337,7 +337,7 @@ def check_config(
     _tell_sandbox(loaded.shadow)
     for line in () if loaded.snapshot is None else _old_copies(loaded, loaded.snapshot):
         typer.echo(line)
-    for line in said_of_growth(loaded):
+    for line in growth_notes(loaded):
         typer.echo(line)
     if files_only:
         typer.echo("no mistake in the files")
@@ -348,16 +348,16 @@ def check_config(
         _check_database(loaded, data=data, groups=groups, form=Form.of(as_json, as_csv))
         return
     with closing(connect_engine(loaded)) as engine:
-        check_tables(policy, engine)
+        require_tables(policy, engine)
         typer.echo("the engine has every declared table and column")
         if loaded.snapshot is not None:
-            check_copyable(policy, engine)
+            require_copyable(policy, engine)
             typer.echo("every declared column can be copied into a snapshot")
         public = read_public(policy, engine)
-        typer.echo(see_that_serve_would_start(loaded))
+        typer.echo(rehearse_start(loaded))
         typer.echo("no mistake")
         if data:
-            with at_work("reading the records for the private report"):
+            with progress("reading the records for the private report"):
                 reports = tuple(report(policy, engine, public.declared))
             show_report(policy, reports, groups, Form.of(as_json, as_csv))
 
@@ -374,13 +374,13 @@ def _check_database(loaded: Config, *, data: bool, groups: int, form: Form) -> N
         source.check_tables()
         typer.echo("the database has every declared table and column, and each can be copied")
         public = read_public(loaded.policy, source)
-    typer.echo(see_that_serve_would_start(loaded))
+    typer.echo(rehearse_start(loaded))
     typer.echo("no mistake")
     if not data:
         return
     if current_snapshot(loaded) is None:
         raise ConfigError("--data reads the copy of the records, and there is none yet", hint="dpsql refresh makes it.")
-    with closing(open_snapshot(loaded)) as engine, at_work("reading the copy for the private report"):
+    with closing(open_snapshot(loaded)) as engine, progress("reading the copy for the private report"):
         reports = tuple(report(loaded.policy, engine, public.declared))
     show_report(loaded.policy, reports, groups, form)
 

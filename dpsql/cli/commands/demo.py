@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 from dpsql.cli.commands.serve import Signals
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.show import show_answer
-from dpsql.demo.growing import BEGINS, Arrivals, HurriedClock, growing
+from dpsql.demo.growing_trips import BEGINS, Arrivals, HurriedClock, growing_config
 from dpsql.demo.setting import USERS, demo_config, new_passwords
 from dpsql.libpq import OWN
 from dpsql.policy.config import Config
@@ -86,7 +86,7 @@ def demo(
         if not grows:
             asyncio.run(serve(config, passwords))
             return
-        config, arrivals = growing(config, run)
+        config, arrivals = growing_config(config, run)
         asyncio.run(serve(config, passwords, Growth(HurriedClock(), arrivals)))
 
 

@@ -27,7 +27,7 @@ from dpsql.cli.support.options import (
     read_probability,
     read_whole,
 )
-from dpsql.cli.support.plot_output import draw_rule, draw_study, need_plots
+from dpsql.cli.support.plot_output import draw_rule, draw_study, require_plots
 from dpsql.cli.support.show import Form, print_blocks
 from dpsql.epsilon.advising.advice import (
     DAYS,
@@ -65,7 +65,7 @@ from dpsql.privacy.accuracy.dashboards import Dashboard, dashboard
 
 def _plot_path(path: Path | None) -> Path | None:
     if path is not None:
-        need_plots()
+        require_plots()
     return path
 
 
@@ -531,7 +531,7 @@ RANKS = "ranks"
 """The unit of what is chosen and not summed."""
 
 
-def planned(config: Path, role: str, statement: str) -> StatementNoise:
+def planned_noise(config: Path, role: str, statement: str) -> StatementNoise:
     """Return the cost and the noise of a statement for a role.
 
     Raises:
@@ -586,4 +586,4 @@ def _extreme_ranks(choice: ExplainedChoice) -> float:
 
 # `dpsql epsilon`: the commands that help to choose ε, with the planner of statements that they ask.
 
-with_planner = make_epsilon_app(planned)
+with_planner = make_epsilon_app(planned_noise)

@@ -8,10 +8,10 @@ import typer
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
 from dpsql.engines.snapshot.accounts import AccountStore
-from dpsql.engines.snapshot.place import SnapshotPlace
+from dpsql.engines.snapshot.directory import SnapshotDirectory
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
-from dpsql.secret import kept_secret, secret_file
+from dpsql.secret import read_or_make_secret, secret_file
 
 
 @with_exit_code
@@ -33,8 +33,8 @@ def forget(
             f'no table that grows protects a "{kind}", so that there are no accounts',
             hint=f"Kinds: {', '.join(sorted(kinds)) or 'none'}.",
         )
-    SnapshotPlace(copied.directory).demand_whole()
-    secret = kept_secret(secret_file(loaded.shadow, loaded.file.parent))
+    SnapshotDirectory(copied.directory).request_whole_copy()
+    secret = read_or_make_secret(secret_file(loaded.shadow, loaded.file.parent))
     number = AccountStore(copied.accounts, Path(), copied.resources, secret).forget(kind, unit)
     if number:
         typer.echo(f"{kind} {unit} had accounts in {number} standing questions; they are removed")

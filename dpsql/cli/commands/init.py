@@ -11,7 +11,7 @@ import typer
 
 from dpsql.cli.support.catalogue import Catalogue, CatalogueColumn, CatalogueTable, RecordsFile, read_catalogue
 from dpsql.cli.support.exit_codes import with_exit_code
-from dpsql.cli.support.show import at_work
+from dpsql.cli.support.show import progress
 from dpsql.engines.connect import is_admitted, versions
 from dpsql.engines.duckdb.files import CSV, PARQUET
 from dpsql.errors import ConfigError
@@ -396,7 +396,7 @@ def _write(directory: Path, texts: Mapping[str, str]) -> None:
 def _catalogue(
     source: CopiedDatabase | DuckDbFile | PostgresServer | RecordsFile, schemas: Sequence[str] | None
 ) -> Catalogue:
-    with at_work("reading the database's catalogue"):
+    with progress("reading the database's catalogue"):
         return read_catalogue(source, schemas)
 
 

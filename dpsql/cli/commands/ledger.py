@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-from dpsql.accounting.ledger import Entry, Event, Failing, Way
-from dpsql.accounting.postgres.ledger import examine_server, lacking
+from dpsql.accounting.ledger import Entry, Event, FailureKind, OpeningWay
+from dpsql.accounting.postgres.ledger import examine_server, missing_charges
 from dpsql.accounting.postgres.session import SCHEMA, shown_place
 from dpsql.accounting.privacy_loss import show_down
-from dpsql.accounting.sql.opening import Examined
-from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, put_back
+from dpsql.accounting.sql.opening import LedgerExamination
+from dpsql.accounting.sqlite.upkeep import copy_ledger, examine, missing_charges_of, put_back
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
-from dpsql.cli.support.show import Form, print_blocks, shown_of, table_of
+from dpsql.cli.support.show import Form, print_blocks, table_of, terminal_text
 from dpsql.errors import ConfigError, Unsupported
-from dpsql.open_ledger import kept_lines, open_ledger, place_of_ledger
+from dpsql.open_ledger import open_ledger, place_of_ledger, read_ledger_lines
 from dpsql.policy.config import Config, PostgresLedgerConfig
 from dpsql.policy.load import load
 
@@ -47,7 +47,7 @@ def verify(
     path = _file(loaded)
     file = copy or path
     said = _whole(file)
-    missing = behind(path, examine(file))
+    missing = missing_charges_of(path, examine(file))
     if missing is None:
         raise ConfigError(f"{file} is not of the ledger that belongs at {path}", hint="The mark beside it says so.")
     if missing and copy is None:
@@ -77,7 +77,7 @@ def restore(
             hint="Is there a newer copy? If not, lower the budgets by what may be missing, and say --accept-loss.",
         )
     moved = put_back(copy, path, f".before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
-    open_ledger(loaded, Way.AS_IT_IS if missing == 0 else Way.ANEW).close()
+    open_ledger(loaded, OpeningWay.AS_IT_IS if missing == 0 else OpeningWay.ANEW).close()
     typer.echo(f"{path}: {said}")
     for file in moved:
         typer.echo(f"what was there is {file}")
@@ -95,13 +95,13 @@ def show(
 ) -> None:
     """Print the newest charges: when, who, for which role, how much, and for what."""
     form = Form.of(as_json, as_csv)
-    entries = kept_lines(load(config), role, limit)
+    entries = read_ledger_lines(load(config), role, limit)
     if form is Form.JSON:
         for entry in entries:
             typer.echo(json.dumps(_object(entry), ensure_ascii=False))
         return
     names = ("time (UTC)", "user", "role", "protects", "ε", "δ", "what", "statement")
-    rows = [tuple(shown_of(str(_object(entry)[key])) for key in _LINE_COLUMNS) for entry in entries]
+    rows = [tuple(terminal_text(str(_object(entry)[key])) for key in _LINE_COLUMNS) for entry in entries]
     print_blocks(table_of(names, rows), form=form)
 
 
@@ -149,12 +149,12 @@ def _object(entry: Entry) -> dict[str, object]:
     }
 
 
-def _behind(path: Path, examination: Examined) -> int | None:
-    """Return `behind`, by the mark alone where the ledger itself can't be read any more."""
+def _behind(path: Path, examination: LedgerExamination) -> int | None:
+    """Return `missing_charges_of`, by the mark alone where the ledger itself can't be read any more."""
     try:
-        return behind(path, examination)
+        return missing_charges_of(path, examination)
     except ConfigError:
-        return behind(path, examination, looking=False)
+        return missing_charges_of(path, examination, looking=False)
 
 
 def _file(loaded: Config) -> Path:
@@ -174,7 +174,7 @@ def _file(loaded: Config) -> Path:
 
 def _verify_server(ledger: PostgresLedgerConfig) -> None:
     place, examination = shown_place(ledger.dsn), examine_server(ledger.dsn)
-    said, missing = _told(place, examination), lacking(examination, ledger.beside)
+    said, missing = _told(place, examination), missing_charges(examination, ledger.beside)
     if missing is None:
         raise ConfigError(f"{place} is not the ledger that was here", hint=f"The mark beside {ledger.beside} says so.")
     if missing:
@@ -187,7 +187,7 @@ def _whole(path: Path) -> str:
     return _told(path, examine(path))
 
 
-def _told(place: object, ledger: Examined) -> str:
+def _told(place: object, ledger: LedgerExamination) -> str:
     """Return what a whole ledger has.
 
     Raises:
@@ -206,7 +206,7 @@ def _told(place: object, ledger: Examined) -> str:
 def adopt(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Let the ledger belong to the data set and the engine that the configuration names; what was charged stays charged."""
     loaded = load(config)
-    with open_ledger(loaded, Way.ADOPTED) as ledger:
+    with open_ledger(loaded, OpeningWay.ADOPTED) as ledger:
         before = ledger.adopted
     if before is None:
         raise Unsupported(
@@ -239,7 +239,7 @@ def unlock(
         closed, incidents = ledger.is_closed(role), ledger.incidents(role)
         if not closed and role not in loaded.policy.roles:
             raise ConfigError(f'there is no role "{role}"', hint=f"Roles: {', '.join(loaded.policy.roles)}")
-        if not closed and not any(incident.what == Failing.BROKEN for incident in incidents):
+        if not closed and not any(incident.what == FailureKind.BROKEN for incident in incidents):
             raise Unsupported(f'the account of role "{role}" is open', because="account-open-already")
         for incident in incidents:
             typer.echo(_line(incident))

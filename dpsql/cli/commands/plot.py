@@ -15,7 +15,7 @@ from sqlglot import exp
 import dpsql
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile, Sql, read_list, statement
-from dpsql.cli.support.plot_output import drawn_into, need_plots
+from dpsql.cli.support.plot_output import picture_writer, require_plots
 from dpsql.gateway.explaining.explained import Explained, ExplainedRange, explained
 from dpsql.plots.margins import ask_with_margins
 
@@ -51,7 +51,7 @@ class _Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Plotted:
+class PictureFacts:
     """The facts that a picture shows; unknown ones are empty."""
 
     dataset: str
@@ -68,7 +68,7 @@ class Plotted:
     """The column that holds numbers of `width_bucket`, its constants, and what is put into buckets."""
 
     @classmethod
-    def of(cls, connection: psycopg.Connection[tuple[object, ...]], role: str | None, statement: str) -> "Plotted":
+    def of(cls, connection: psycopg.Connection[tuple[object, ...]], role: str | None, statement: str) -> "PictureFacts":
         """Build from what EXPLAIN says; a statement that is not private is drawn without it."""
         plan = None if re.match(r"(?i)\s*explain\b", statement) else explained(connection, statement)
         selects = _selects(statement)
@@ -187,14 +187,14 @@ def plot(
     title: Annotated[str, typer.Option(help="Above the picture; the question unless given.")] = "",
 ) -> None:
     """Draw an answer with its margins, and say under it what it is; columns that are not named are guessed."""
-    need_plots()
-    draw = drawn_into(output)  # before anything is paid for
+    require_plots()
+    draw = picture_writer(output)  # before anything is paid for
     wanted = _Wanted(chart, {"x": x, "y": y, "margin": margin, "series": series}, _ends(bounds), buckets, title)
     from dpsql.plots import answer  # noqa: PLC0415 -- an extra
 
     asked = statement(sql)
     with _connection(config, role, dsn) as connection:
-        plotted = Plotted.of(connection, role, asked)
+        plotted = PictureFacts.of(connection, role, asked)
         told = ask_with_margins(connection, asked) if margin is None else connection.execute(asked.encode())
         rows = answer.PlottedAnswer.of(told)
     try:
@@ -214,7 +214,7 @@ def _connection(config: Path, role: str | None, dsn: str | None) -> psycopg.Conn
             raise typer.BadParameter("give --role, or --dsn of a running server")
 
 
-def _picture(wanted: _Wanted, rows: "PlottedAnswer", plotted: Plotted) -> "tuple[charts.Picture, str]":
+def _picture(wanted: _Wanted, rows: "PlottedAnswer", plotted: PictureFacts) -> "tuple[charts.Picture, str]":
     """Return the figure with the text under it, and its title."""
     from dpsql.plots import charts  # noqa: PLC0415 -- an extra
     from dpsql.plots.answer import Layout  # noqa: PLC0415 -- an extra
@@ -237,7 +237,7 @@ def _picture(wanted: _Wanted, rows: "PlottedAnswer", plotted: Plotted) -> "tuple
 def _draw(
     wanted: _Wanted,
     rows: "PlottedAnswer",
-    plotted: Plotted,
+    plotted: PictureFacts,
     layout: "Layout | None",
     grid: "ValueGrid | None",
 ) -> "go.Figure":
@@ -260,7 +260,7 @@ def _draw(
             return charts.density_curve(rows, ends, buckets=grid.number if grid else None, **wanted.columns)
 
 
-def _grid(wanted: _Wanted, plotted: Plotted, x: str) -> "ValueGrid | None":
+def _grid(wanted: _Wanted, plotted: PictureFacts, x: str) -> "ValueGrid | None":
     """Return the buckets of x, from the options, else from the statement; None if neither has any."""
     from dpsql.plots.answer import ValueGrid  # noqa: PLC0415 -- an extra
 

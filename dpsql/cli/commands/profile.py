@@ -12,7 +12,7 @@ import dpsql
 from dpsql.accounting.privacy_loss import show_down
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
-from dpsql.cli.support.show import Form, at_work, print_blocks
+from dpsql.cli.support.show import Form, print_blocks, progress
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
@@ -43,7 +43,7 @@ def profile(
     for kind in kinds:
         for role in _roles(loaded.policy, kind):
             try:
-                with at_work(f"taking the profile of {kind} for role {role}"):
+                with progress(f"taking the profile of {kind} for role {role}"):
                     rows = _taken(loaded.file, role)
             except psycopg.Error as error:
                 failed.append(f'role "{role}": {str(error).splitlines()[0]}')

@@ -13,14 +13,14 @@ from typing import Annotated, Self
 
 import typer
 
-from dpsql.accounting.ledger import Way
+from dpsql.accounting.ledger import OpeningWay
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.logs import LogFormat, log_as
 from dpsql.cli.support.options import DEFAULT_CONFIG, ConfigFile
-from dpsql.control import ControlDoor, notify
+from dpsql.control import ControlSocket, notify
 from dpsql.engines.base import NoEngine
 from dpsql.engines.connect import connect_engine
-from dpsql.engines.snapshot.open import see_that_there_is_one
+from dpsql.engines.snapshot.open import ensure_snapshot
 from dpsql.errors import DpsqlError
 from dpsql.policy.config import Config
 from dpsql.policy.load import load
@@ -125,7 +125,7 @@ def serve(
 ) -> None:
     """Serve the data set to PostgreSQL clients."""
     log_as(log_format)
-    loaded, way = load(config), Way.ANEW if new_ledger else Way.AS_IT_IS
+    loaded, way = load(config), OpeningWay.ANEW if new_ledger else OpeningWay.AS_IT_IS
     if wait:
         wait_for_engine(loaded)
     if loaded.listen.processes == 1:
@@ -134,12 +134,12 @@ def serve(
         raise typer.Exit(code)
 
 
-def _work(file: Path, way: Way, worker: Worker) -> int:
+def _work(file: Path, way: OpeningWay, worker: Worker) -> int:
     """Serve as one of several processes, by what the configuration says now; return the exit code."""
 
     @with_exit_code
     def run() -> None:
-        _run(load(file), way if worker.first else Way.AS_IT_IS, worker)
+        _run(load(file), way if worker.first else OpeningWay.AS_IT_IS, worker)
 
     try:
         run()
@@ -148,14 +148,14 @@ def _work(file: Path, way: Way, worker: Worker) -> int:
     return 0
 
 
-def _run(loaded: Config, way: Way, worker: Worker | None) -> None:
+def _run(loaded: Config, way: OpeningWay, worker: Worker | None) -> None:
     if loaded.snapshot is not None:
         # Before signals are caught: what takes long here may be interrupted, or killed, at any moment.
-        see_that_there_is_one(loaded, partial(typer.echo, err=True), Cancellation())
+        ensure_snapshot(loaded, partial(typer.echo, err=True), Cancellation())
     asyncio.run(_serve(loaded, way, worker))
 
 
-async def _serve(config: Config, ledger: Way, worker: Worker | None) -> None:
+async def _serve(config: Config, ledger: OpeningWay, worker: Worker | None) -> None:
     with Signals() as signals:
         if worker is not None:
             _stop_when_alone(worker.lifeline, signals)
@@ -169,7 +169,7 @@ async def _serve(config: Config, ledger: Way, worker: Worker | None) -> None:
             who = "" if worker is None else f"process {worker.post.number + 1}: "
             number, processes = (0, 1) if worker is None else (worker.post.number, len(worker.post.doors))
             reload = partial(_reload, server, who)
-            door = ControlDoor(config.file, number, processes, reload)
+            door = ControlSocket(config.file, number, processes, reload)
             await door.open()
             try:
                 await signals.until_stopped(reload)

@@ -48,7 +48,7 @@ def add(
     only_print: Annotated[bool, typer.Option("--print", help="Print the line, and change no file.")] = False,
 ) -> None:
     """Add a user; the password is asked for, and kept nowhere."""
-    _see_name(name)
+    _require_name(name)
     share = None if epsilon is None else f"{float(amount(epsilon)):.12g}"
     if only_print:
         typer.echo(f"  {_line(name, _said(name, role, share, ldap=ldap, generate=generate))}")
@@ -129,7 +129,7 @@ def _last_log_ins(trail: Path) -> Mapping[str, str]:
     return last_times
 
 
-def _see_name(name: str) -> None:
+def _require_name(name: str) -> None:
     try:
         identifier(name)
     except ValueError as failure:

@@ -11,7 +11,7 @@ from typing import assert_never
 import duckdb
 import psycopg
 
-from dpsql.engines.databases.catalogue import Family, Found, FoundTable, SourceColumn, find_tables
+from dpsql.engines.databases.catalogue import Family, FoundTable, FoundTables, SourceColumn, find_tables
 from dpsql.engines.duckdb.files import PARQUET, CsvForm, duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, DuckDbFile, PostgresServer
@@ -270,7 +270,7 @@ def _type_written(place: _Place) -> str | None:
         return None
 
 
-def _table_of_database(place: _Place, found: Found, names: Mapping[_Place, str]) -> CatalogueTable:
+def _table_of_database(place: _Place, found: FoundTables, names: Mapping[_Place, str]) -> CatalogueTable:
     table = found.tables[place]
     single: dict[str, str] = {}
     joint: dict[str, Mapping[str, str]] = {}

@@ -22,13 +22,13 @@ _OWNER = (
 _PUBLIC = "Data: none, only how many people there are; statistic: worst-case inference, by the total ε of a role."
 
 
-def need_plots() -> None:
+def require_plots() -> None:
     """Refuse at once where the extra is not installed."""
     if find_spec("plotly") is None:
         raise typer.BadParameter("plots need an extra; in a checkout of dpsql: pip install '.[plots]'")
 
 
-def drawn_into(path: Path) -> "Callable[[charts.Picture, str, Path], None]":
+def picture_writer(path: Path) -> "Callable[[charts.Picture, str, Path], None]":
     """Return what writes a picture into a file of this name, or refuse one that can't be written."""
     if not path.absolute().parent.is_dir():
         raise typer.BadParameter(f"{path}: there is no folder {path.absolute().parent}; make it first")

@@ -92,7 +92,7 @@ def table_of(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     return table
 
 
-def shown_of(text: str) -> str:
+def terminal_text(text: str) -> str:
     """Return what a table has of somebody's text; no control character of it may reach the terminal."""
     shown = "".join(letter if letter.isprintable() else " " for letter in text[: _MOST_ROWS + 1])
     return shown if len(shown) <= _MOST_ROWS else f"{shown[:_MOST_ROWS]}…"
@@ -146,7 +146,7 @@ _FIRST_SIGN, _NEXT_SIGNS = 2.0, 10.0
 
 
 @contextmanager
-def at_work(doing: str, first: float = _FIRST_SIGN) -> Iterator[None]:
+def progress(doing: str, first: float = _FIRST_SIGN) -> Iterator[None]:
     """Tell what is being done, and again and again for how long, until the block ends."""
     over, began = threading.Event(), monotonic()
 

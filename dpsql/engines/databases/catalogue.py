@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dpsql.engines.databases.client import pool_of, quiet, reflection, sqlalchemy, told
+from dpsql.engines.databases.client import fixed_error, pool_of, quiet, reflection, sqlalchemy
 from dpsql.errors import ConfigError
 
 # The columns of a database, by what SQLAlchemy says of their types: what they hold, and how `dpsql init` drafts them.
@@ -213,7 +213,7 @@ class Product:
     name: str
     version: str
 
-    def see_that_it_was_tried(self, *, unverified: bool) -> None:
+    def require_tried(self, *, unverified: bool) -> None:
         """See that somebody has copied such a database, unless the configuration says that it need not be.
 
         Raises:
@@ -294,7 +294,7 @@ class FoundTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundTables:
     """All that there is, by schema and name; a schema of None is where the account's connection is."""
 
     product: str
@@ -303,7 +303,7 @@ class Found:
     """The tables of schemas that were not asked for."""
 
 
-def find_tables(url: str, schemas: Collection[str] | None) -> Found:
+def find_tables(url: str, schemas: Collection[str] | None) -> FoundTables:
     """Ask a database for its tables, and for those of more `schemas`, or of all where that is None.
 
     Raises:
@@ -311,7 +311,7 @@ def find_tables(url: str, schemas: Collection[str] | None) -> Found:
     """
     pool = pool_of(url)
     backend = pool.url.get_backend_name()
-    with told("the database can't be asked"), closing(pool.connect()) as connection, quiet():
+    with fixed_error("the database can't be asked"), closing(pool.connect()) as connection, quiet():
         product = product_of(connection, backend)
         inspector = reflection()(connection)
         others = [
@@ -322,7 +322,7 @@ def find_tables(url: str, schemas: Collection[str] | None) -> Found:
         tables = {(schema, name): _table(inspector, schema, name, backend) for schema, name in names}
         elsewhere = {name: _names(inspector, name) for name in others if name not in wanted}
     pool.dispose()
-    return Found(product.name, tables, {name: tables for name, tables in elsewhere.items() if tables})
+    return FoundTables(product.name, tables, {name: tables for name, tables in elsewhere.items() if tables})
 
 
 def _schemas(inspector: Any) -> Sequence[str]:

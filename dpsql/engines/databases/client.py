@@ -126,7 +126,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def told(doing: str) -> Iterator[None]:
+def fixed_error(doing: str) -> Iterator[None]:
     """Tell what failed by its kind and its code: a driver's own words may quote a value.
 
     Raises:

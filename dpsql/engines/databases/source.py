@@ -14,10 +14,10 @@ import duckdb
 
 from dpsql.engines.base import NoEngine
 from dpsql.engines.databases.catalogue import SourceColumn, begin, product_of, source_column
-from dpsql.engines.databases.client import cause, interrupt, pool_of, quiet, reflection, sqlalchemy, told
-from dpsql.engines.databases.reading import STEP, Reading, load_rows, make_table, reading
+from dpsql.engines.databases.client import cause, fixed_error, interrupt, pool_of, quiet, reflection, sqlalchemy
+from dpsql.engines.databases.columns import STEP, ColumnReading, column_reading, load_rows, make_table
 from dpsql.engines.duckdb.opening import in_memory
-from dpsql.engines.postgres.engine import check_role
+from dpsql.engines.postgres.engine import require_reading_role
 from dpsql.engines.tables import LOOSE, exact_value, misfits_of, public_column
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, Resources
@@ -32,7 +32,7 @@ _READING = frozenset({"SELECT", "USAGE", "SHOW VIEW", "SHOW DATABASES"})
 _COLUMN_LIST = re.compile(r"\([^)]*\)")
 
 
-def see_that_it_only_reads(pool: Any, backend: str, places: Mapping[str, tuple[str, str | None]]) -> None:
+def require_read_only(pool: Any, backend: str, places: Mapping[str, tuple[str, str | None]]) -> None:
     """See that the account can do nothing but read, where the database says so in a way that is known here.
 
     Raises:
@@ -52,7 +52,7 @@ def see_that_it_only_reads(pool: Any, backend: str, places: Mapping[str, tuple[s
             driver = connection.connection.driver_connection
             schemas = driver.execute("SELECT current_schemas(false)").fetchone()[0]
             named = {table: (schema, name) for table, (name, schema) in places.items() if schema is not None}
-            check_role(driver, list(places), schemas, named)
+            require_reading_role(driver, list(places), schemas, named)
 
 
 def _rights_too_many(connection: Any) -> Iterator[str]:
@@ -162,13 +162,13 @@ class DatabaseSource:
         except Exception as failed:  # noqa: BLE001  drivers raise what they like
             raise NoEngine(f"engine: the database can't be reached: {cause(failed)}") from None
         try:
-            with told("the database can't be asked what it is"):
+            with fixed_error("the database can't be asked what it is"):
                 self.product = product_of(self._connection, self._backend)
-                self.product.see_that_it_was_tried(unverified=unverified)
-                see_that_it_only_reads(self._pool, self._backend, self._places)
+                self.product.require_tried(unverified=unverified)
+                require_read_only(self._pool, self._backend, self._places)
             with quiet():
                 found, self._keys = self._catalogue()
-            with told("the database can't be asked how it compares texts"):
+            with fixed_error("the database can't be asked how it compares texts"):
                 self._readings = {name: self._read(table, found[name]) for name, table in policy.tables.items()}
                 self._loose = {name: self._loose_units(table) for name, table in policy.tables.items()}
             self._connection.rollback()
@@ -183,7 +183,7 @@ class DatabaseSource:
         keys: dict[str, Sequence[tuple[str, ...]]] = {}
         inspector = reflection()(self._connection)
         for name in self._policy.tables:
-            with told(f'the catalogue does not list table "{name}"'):
+            with fixed_error(f'the catalogue does not list table "{name}"'):
                 found[name] = self._columns(inspector, name)
                 keys[name] = _keys(inspector, *self._places[name]) if found[name] else ()
         return found, keys
@@ -195,7 +195,7 @@ class DatabaseSource:
         columns = (source_column(each, self._backend) for each in inspector.get_columns(name, schema=schema))
         return {column.name: column for column in columns if column.name in self._policy.tables[table].columns}
 
-    def _read(self, table: Table, found: Mapping[str, SourceColumn]) -> Mapping[str, Reading]:
+    def _read(self, table: Table, found: Mapping[str, SourceColumn]) -> Mapping[str, ColumnReading]:
         """Return how a table's columns are read, of those that can be."""
         exact = _told_apart(table, self._policy)
         readings = {}
@@ -205,7 +205,7 @@ class DatabaseSource:
                 name in exact and column.type in _LITERAL and source.free and self._are_one(table.name, name, _BLANKS)
             )
             try:
-                how = reading(column, source, exact=name in exact, padded=padded)
+                how = column_reading(column, source, exact=name in exact, padded=padded)
             except ConfigError as refused:
                 raise ConfigError(f"{table.file}: {refused.message}", hint=refused.hint) from None
             if how is not None:
@@ -245,7 +245,7 @@ class DatabaseSource:
         kinds = {name: self._kind(table, name, readings.get(name)) for name in self._found[table]}
         return {name: kind for name, kind in kinds.items() if kind}
 
-    def _kind(self, table: str, name: str, how: Reading | None) -> str:
+    def _kind(self, table: str, name: str, how: ColumnReading | None) -> str:
         if how is None:
             return self._found[table][name].written
         return f"{how.described}{LOOSE if name in self._loose[table] else ''}"
@@ -269,7 +269,7 @@ class DatabaseSource:
             raise ConfigError("\n".join(mistakes.values()), hint="Correct the schema files, or the tables.")
         sa = sqlalchemy()
         for name, table in self._policy.tables.items():
-            with told(f'{table.file}: table "{name}" can\'t be read'):
+            with fixed_error(f'{table.file}: table "{name}" can\'t be read'):
                 self._connection.execute(self._select(name).where(sa.text("1 = 0"))).fetchall()
         self._connection.rollback()
 
@@ -278,7 +278,7 @@ class DatabaseSource:
         kinds = self.columns(table)
         names = ", ".join(public_column(name, kinds[name], self.dialect) for name in columns)
         doing = f'public table "{table}" can\'t be read'
-        with closing(in_memory(Resources())) as beside, told(doing):
+        with closing(in_memory(Resources())) as beside, fixed_error(doing):
             try:
                 beside.execute("SET TimeZone = 'UTC'")
                 self.copy(self._connection, table, (beside, "public_rows"), _nobody, limit + 1)

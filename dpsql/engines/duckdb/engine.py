@@ -15,8 +15,9 @@ from typing import Any
 import duckdb
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.base import Edition, NoEngine
-from dpsql.engines.duckdb.files import TableFile, Watched
+from dpsql.byte_limited_cache import ByteLimitedCache
+from dpsql.engines.base import NoEngine, SnapshotVersion
+from dpsql.engines.duckdb.files import TableFile, WatchedFiles
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows, read_heavy_rows, row_keepers
 from dpsql.engines.duckdb.opening import ATTACHED, CAREFULLY, MEMORY, of_file, of_tables, spill
 from dpsql.engines.tables import Constraints, enforced_columns, exact_value, public_column
@@ -26,10 +27,9 @@ from dpsql.policy.config import Resources
 from dpsql.policy.model import PUBLIC, Policy, Table, TableName, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.remembered import Remembered
 from dpsql.rewrite.dialects.duckdb import DUCKDB
-from dpsql.rewrite.emit.emitter import quoted
-from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
+from dpsql.rewrite.emit.emitter import quote_name
+from dpsql.rewrite.emit.kept_columns import NOTHING, KeptColumns
 
 # Measurements that DuckDB has accepted, on a cursor of their own.
 
@@ -61,19 +61,22 @@ def with_parameters(sql: str) -> tuple[str, list[float]]:
 
 
 _LOG = logging.getLogger("dpsql.engine")
-KnownStatements = Remembered[duckdb.Statement]
+KnownStatements = ByteLimitedCache[duckdb.Statement]
+# A dashboard asks the same statements again with other constants: what DuckDB has bound once is found by its text.
 _MOST_ACCEPTED = 2**24
 """Bytes for the statements that are kept."""
 _PARSED = 64
 """Bytes that DuckDB takes for each character of a statement that it has parsed, about."""
 _MANY = 100
 """From this many rows on, columns are fetched as arrays: 20 times faster for 65,000 rows."""
+# Words are looked for anywhere in the text, also in literals: that one query is described the slow way is all that a
+# wrong guess costs.
 _AT_ONCE = re.compile(r"insert|update|delete|merge|nextval|pivot", re.IGNORECASE)
 """Parts of every query that DuckDB's `sql` would run at once: one that changes something, or that it first rewrites."""
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedStatement:
     """A statement that DuckDB has accepted, but perhaps with other constants."""
 
     parsed: duckdb.Statement
@@ -83,12 +86,12 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class DuckPrepared:
-    """See `Prepared`."""
+    """See `PreparedMeasurements`."""
 
     cursor: duckdb.DuckDBPyConnection
-    statements: Mapping[str, Accepted]
+    statements: Mapping[str, AcceptedStatement]
     """By their texts."""
-    watched: Watched
+    watched: WatchedFiles
     timeout: float
     cancellation: Cancellation
     failed: Callable[[], duckdb.DuckDBPyConnection | None]
@@ -96,6 +99,8 @@ class DuckPrepared:
 
     def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement."""
+        # The argument is there for the type checker: without a `Charge`, which a ledger alone makes, nobody can write
+        # this call.
         _ = charge
         return self.rows(sql)
 
@@ -106,10 +111,16 @@ class DuckPrepared:
             rows = self._rows(self.cursor, self.statements.get(sql, sql), self.timeout)
         except (duckdb.Error, RuntimeError) as error:
             other = self.failed()
+            # DuckDB's message may quote a value of a row. It goes to the operator's log, who owns the data; the client
+            # hears `EngineFailed`, which has one text.
             _LOG.error("the engine failed: %s; statement: %s", error, sql)  # no traceback with values
             if other is None:
                 raise EngineFailed from None
+            # The same statement over the same files, and no second answer: noise is drawn after this returns, for
+            # whichever rows came.
             rows = self._again(other, sql, self.timeout - (time.monotonic() - begin))
+        # Looked at after the rows came: whatever changed while they were read is seen here, and there was no change
+        # before, since `ready` has looked.
         changed = self.watched.changed()
         if changed is not None:
             # One scan may have seen what was there before, and another what is there now.
@@ -126,7 +137,7 @@ class DuckPrepared:
             raise EngineFailed from None
 
     def _rows(
-        self, cursor: duckdb.DuckDBPyConnection, statement: Accepted | str, timeout: float
+        self, cursor: duckdb.DuckDBPyConnection, statement: AcceptedStatement | str, timeout: float
     ) -> Sequence[EngineRow]:
         with stopping_when_cancelled(cursor.interrupt, timeout, self.cancellation) as stopped:
             try:
@@ -139,14 +150,14 @@ class DuckPrepared:
                 raise
 
 
-def no_statements() -> KnownStatements:
+def statement_cache() -> KnownStatements:
     """Return what remembers the statements that a database has accepted."""
-    return Remembered(_MOST_ACCEPTED, lambda part: _PARSED * len(part) if isinstance(part, str) else 0)
+    return ByteLimitedCache(_MOST_ACCEPTED, lambda part: _PARSED * len(part) if isinstance(part, str) else 0)
 
 
 def ready_statements(
     cursor: duckdb.DuckDBPyConnection, statements: Sequence[str], before: KnownStatements
-) -> Mapping[str, Accepted]:
+) -> Mapping[str, AcceptedStatement]:
     """Have DuckDB parse and bind some queries, which reads no row; return them parsed, by their texts.
 
     Statements that it has accepted `before` it accepts again, also with other constants, for its catalogue stays the
@@ -155,12 +166,12 @@ def ready_statements(
     Raises:
         EngineNotReady: it does not take one.
     """
-    accepted: dict[str, Accepted] = {}
+    accepted: dict[str, AcceptedStatement] = {}
     for sql in statements:
         text, constants = with_parameters(sql)
         parsed = before.get(text) or _accepted(cursor, sql, text)
         before.keep(text, parsed)
-        accepted[sql] = Accepted(parsed, constants)
+        accepted[sql] = AcceptedStatement(parsed, constants)
     return accepted
 
 
@@ -211,7 +222,7 @@ class DuckDb:
 
     dialect = DUCKDB
     product = "DuckDB", duckdb.__version__
-    edition: Edition | None = None
+    edition: SnapshotVersion | None = None
     _fallen = False
     """Whether DuckDB has closed its database by itself."""
     _kept_of: Policy | None = None
@@ -237,7 +248,7 @@ class DuckDb:
         """
         self._catalog = ATTACHED if isinstance(source, Path) else MEMORY
         files = (source,) if isinstance(source, Path) else tuple(f for table in source.values() for f in table.files)
-        self._watched = Watched(files)
+        self._watched = WatchedFiles(files)
         self._spill = spill(resources.spill)
         if isinstance(source, Path):
             self._open = partial(of_file, source, self._spill.path, resources, beside=beside)
@@ -251,12 +262,12 @@ class DuckDb:
         self._use = Use(self._remove)
         self._opening = threading.Lock()
         self._unique: dict[str, frozenset[UniqueKey]] = {}
-        self._statements = no_statements()
+        self._statements = statement_cache()
 
     def named(self, table: str) -> str:
         """Return a table's name with its database and schema."""
         schema, name = self._place(table)
-        return f"{self._catalog}.{schema if schema == _MAIN else quoted(schema)}.{quoted(name)}"
+        return f"{self._catalog}.{schema if schema == _MAIN else quote_name(schema)}.{quote_name(name)}"
 
     def _place(self, table: str) -> tuple[str, str]:
         """Return the schema and the name of a table; files that stand for tables have all of it as their name."""

@@ -13,7 +13,7 @@ from dpsql.engines.base import NoEngine
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CsvWords, DecimalMark
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv")
@@ -45,7 +45,7 @@ class TableFile:
         return files
 
 
-class Watched:
+class WatchedFiles:
     """Files that must stay as they are: a statement that reads one twice has to see the same rows twice.
 
     So has one that reads rows of it which were kept when it was opened. A file's times can be set back by its writers,
@@ -70,7 +70,7 @@ def _state(file: Path) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> None:
+def make_table(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> None:
     """Make the view or the table of one table's files.
 
     Raises:
@@ -80,7 +80,7 @@ def made(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile) -> 
     listed = f"[{', '.join(duckdb_literal(str(file)) for file in files)}]"
     try:
         if all(file.name.lower().endswith(PARQUET) for file in files):
-            connection.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM read_parquet({listed})")  # noqa: S608
+            connection.execute(f"CREATE VIEW {quote_name(name)} AS SELECT * FROM read_parquet({listed})")  # noqa: S608
         elif all(file.name.lower().endswith(CSV) for file in files):
             _load_csv(connection, name, table, files)
         else:
@@ -146,7 +146,7 @@ class CsvForm:
 
     def _not_utf8(self, connection: duckdb.DuckDBPyConnection) -> str:
         """Return the first column that has more than ASCII."""
-        tests = ", ".join(f"bool_or(regexp_matches({quoted(name)}, '[^\\x00-\\x7F]'))" for name in self.columns)
+        tests = ", ".join(f"bool_or(regexp_matches({quote_name(name)}, '[^\\x00-\\x7F]'))" for name in self.columns)
         try:
             (found,) = connection.execute(f"SELECT {tests} FROM {self.source((), latin=True)}").fetchall()  # noqa: S608
         except duckdb.Error:
@@ -180,9 +180,9 @@ def _load_csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile
     try:
         types = {column: _type(table.columns[column]) for column in form.columns if column in table.columns}
         values = {column: _value(column, kind, table.csv.decimal) for column, kind in types.items()}
-        casts = [f"CAST({values[column]} AS {kind}) AS {quoted(column)}" for column, kind in types.items()]
+        casts = [f"CAST({values[column]} AS {kind}) AS {quote_name(column)}" for column, kind in types.items()]
         selected = ", ".join(casts) or "NULL AS nothing"
-        connection.execute(f"CREATE TABLE {quoted(name)} AS SELECT {selected} FROM {source}")  # noqa: S608
+        connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM {source}")  # noqa: S608
     except duckdb.ConversionException:
         raise _misfit(connection, name, (types, values), table.path, source) from None
     except duckdb.Error as error:
@@ -198,7 +198,7 @@ def _misfit(
 ) -> ConfigError:
     """Return what to say of all columns that have values which are not of their type."""
     types, values = cast
-    tests = [f"{quoted(c)} IS NOT NULL AND TRY_CAST({values[c]} AS {kind}) IS NULL" for c, kind in types.items()]
+    tests = [f"{quote_name(c)} IS NOT NULL AND TRY_CAST({values[c]} AS {kind}) IS NULL" for c, kind in types.items()]
     counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests)
     numbers = connection.execute(f"SELECT {counts} FROM {source}").fetchall()[0]  # noqa: S608
     wrong = [
@@ -214,8 +214,8 @@ def _misfit(
 def _value(column: str, kind: str, mark: DecimalMark) -> str:
     """Return a column's text as DuckDB reads numbers; where the mark is a comma a point is no part of a number."""
     if kind != "DOUBLE" or mark is DecimalMark.POINT:
-        return quoted(column)
-    return f"replace(replace({quoted(column)}, '.', '?'), ',', '.')"
+        return quote_name(column)
+    return f"replace(replace({quote_name(column)}, '.', '?'), ',', '.')"
 
 
 def _type(kind: SqlType) -> str:

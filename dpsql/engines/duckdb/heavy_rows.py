@@ -2,7 +2,7 @@
 
 Statements weigh these rows, and add up all others as they are; without them each statement would first find out whose
 they are, by counting everybody's. They are read once, when the engine is opened to be asked or soon after, and belong
-to the files as they were when these were opened: `Watched` knows that state, and sees before and after each measurement
+to the files as they were when these were opened: `WatchedFiles` knows it, and sees before and after each measurement
 that it is so still. The policy decides whose rows they are, and from how many on.
 
 Nothing of how many such rows there are is seen outside: their name stands for a view, with any rows behind it. Where
@@ -24,8 +24,8 @@ import duckdb
 from dpsql.engines.duckdb.opening import ATTACHED, KEPT, memory_of
 from dpsql.policy.model import Policy, SqlType, Table
 from dpsql.rewrite.dialects.duckdb import DUCKDB
-from dpsql.rewrite.emit.emitter import identity, quoted
-from dpsql.rewrite.emit.kept import HeavyRows, KeptColumns
+from dpsql.rewrite.emit.emitter import identity, quote_name
+from dpsql.rewrite.emit.kept_columns import HeavyRows, KeptColumns
 from dpsql.rewrite.ir.relation import ref
 
 _MANY = 1
@@ -60,7 +60,7 @@ def _of_table(table: Table, catalog: str) -> Mapping[str, HeavyRows]:
 
 
 def _of_unit(table: Table, column: str, rows: int, catalog: str) -> HeavyRows:
-    name = f"{catalog}.main.{quoted(f'{table.name} by {column}')}"
+    name = f"{catalog}.main.{quote_name(f'{table.name} by {column}')}"
     in_full, overlap, others, numbers = (_beside(name, what) for what in ("in full", "overlap", "others", "numbers"))
     number, spread, count = itertools.islice(_names(table), 3)
     return HeavyRows(name, in_full, f"{overlap}()", others, numbers, number, spread, count, rows)
@@ -161,7 +161,7 @@ class RowsOfUnits:
         query = f"{self._rows(units)} WHERE h.n > {extent.kept} ORDER BY h.number"
         connection.execute(f"CREATE OR REPLACE TABLE {rows} AS {query}")
         self._keep_others(connection, units, extent)
-        heavy, every, count = f"SELECT * FROM {rows}", self._every_row, quoted(self.kept.count)  # noqa: S608
+        heavy, every, count = f"SELECT * FROM {rows}", self._every_row, quote_name(self.kept.count)  # noqa: S608
         if extent.of_all:
             heavy, every = f"{heavy} WHERE {count} > {self.kept.rows}", heavy
         elif extent.kept > extent.listed:
@@ -232,15 +232,15 @@ class RowsOfUnits:
 
     @property
     def _columns(self) -> list[str]:
-        return [f"s0.{quoted(name)}" for name in self.table.columns]
+        return [f"s0.{quote_name(name)}" for name in self.table.columns]
 
     @property
     def _every_row(self) -> str:
-        return f"SELECT {', '.join(self._columns)}, 0 AS {quoted(self.kept.count)} FROM {self.source} AS s0"  # noqa: S608
+        return f"SELECT {', '.join(self._columns)}, 0 AS {quote_name(self.kept.count)} FROM {self.source} AS s0"  # noqa: S608
 
     def _rows(self, units: str) -> str:
         own = (("number", self.kept.number), ("spread", self.kept.spread), ("n", self.kept.count))
-        columns = [*self._columns, *(f"h.{name} AS {quoted(kept)}" for name, kept in own)]
+        columns = [*self._columns, *(f"h.{name} AS {quote_name(kept)}" for name, kept in own)]
         return f"SELECT {', '.join(columns)} FROM {self.source} AS s0 JOIN {units} AS h ON {self._named} = h.u"  # noqa: S608
 
 

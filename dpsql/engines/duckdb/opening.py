@@ -11,11 +11,11 @@ from pathlib import Path
 import duckdb
 
 from dpsql.engines.base import NoEngine
-from dpsql.engines.duckdb.files import TableFile, duckdb_literal, made
+from dpsql.engines.duckdb.files import TableFile, duckdb_literal, make_table
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Resources
 from dpsql.private_files import Scratch, make_directory
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 
 # DuckDB's optimizers that may change a statement: those that the benchmarks need; all others are off.
 #
@@ -89,7 +89,7 @@ def of_file(
         NoEngine: there is none.
         ConfigError: it is none.
     """
-    return closed_off(_with_file(path, spill, resources, optimizers, beside), [])
+    return shut_doors(_with_file(path, spill, resources, optimizers, beside), [])
 
 
 def of_tables(
@@ -104,13 +104,13 @@ def of_tables(
     Raises:
         ConfigError: they can't be read.
     """
-    return closed_off(_with_tables(tables, spill, resources, optimizers), files)
+    return shut_doors(_with_tables(tables, spill, resources, optimizers), files)
 
 
 def in_memory(
     resources: Resources, optimizers: Collection[str] = tuple(ALLOWED_OPTIMIZERS)
 ) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB without records, with the doors open until `closed_off` shuts them; it writes to no disk.
+    """Open a DuckDB without records, with the doors open until `shut_doors` shuts them; it writes to no disk.
 
     Raises:
         ConfigError: it does not start.
@@ -148,7 +148,7 @@ def _with_file(
     connection = _empty(spill, resources, optimizers)
     for name, file in every.items():
         try:
-            connection.execute(f"ATTACH {duckdb_literal(str(file))} AS {quoted(name)} (READ_ONLY)")
+            connection.execute(f"ATTACH {duckdb_literal(str(file))} AS {quote_name(name)} (READ_ONLY)")
         except duckdb.Error as error:
             connection.close()
             raise ConfigError(f"{file}: DuckDB can't open it: {error}") from error
@@ -161,7 +161,7 @@ def _with_tables(
     connection = _empty(spill, resources, optimizers)
     try:
         for name, table in tables.items():
-            made(connection, name, table)
+            make_table(connection, name, table)
     except BaseException:
         connection.close()
         raise
@@ -199,7 +199,7 @@ def memory_of(connection: duckdb.DuckDBPyConnection) -> int:
     return int(float(number) * _SIZES[unit])
 
 
-def closed_off(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> duckdb.DuckDBPyConnection:
+def shut_doors(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> duckdb.DuckDBPyConnection:
     """Shut every door but that to some files; return the connection."""
     connection.execute("SET allowed_paths = ?", [[str(file) for file in files]])
     connection.execute("SET enable_external_access = false")

@@ -15,8 +15,8 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.base import Edition, NoEngine
-from dpsql.engines.postgres.pool import SHOWN, BusyError, PgConnection, Pool, UnsettledError, settled
+from dpsql.engines.base import NoEngine, SnapshotVersion
+from dpsql.engines.postgres.pool import SHOWN, BusyError, PgConnection, Pool, UnsettledError, require_settings
 from dpsql.engines.tables import LOOSE, Constraints, enforced_columns, exact_value, public_column
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineAway, EngineFailed, EngineLost, EngineNotReady, QueryCanceled
@@ -26,8 +26,8 @@ from dpsql.policy.model import PUBLIC, Table, TableName, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
-from dpsql.rewrite.emit.emitter import quoted
-from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
+from dpsql.rewrite.emit.emitter import quote_name
+from dpsql.rewrite.emit.kept_columns import KeptColumns, nothing_kept
 
 # Measurements that a PostgreSQL server has accepted: prepared in a transaction that holds on to the tables as they are.
 
@@ -36,6 +36,9 @@ _CANCEL = 5.0
 """Seconds that a cancel request may take."""
 _END = 10.0
 """Seconds that the end of a transaction may take, which has changed nothing."""
+# How a measurement goes: PREPARE and EXPLAIN EXECUTE of all statements, which lock their tables and show what would
+# fail; the catalogue is read again behind the locks; then the charge; then EXECUTE. From PREPARE on nobody can alter
+# the tables, so what was checked is what is read.
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
 """Each statement sees what was committed when its tables were locked; an older view of a table that was emptied is empty."""
 
@@ -43,7 +46,7 @@ _BEGIN_UNCHANGING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 @contextmanager
-def reading(connection: PgConnection, timeout: float, *statements: str) -> Iterator[list[list[Any]]]:
+def read_transaction(connection: PgConnection, timeout: float, *statements: str) -> Iterator[list[list[Any]]]:
     """Open a transaction, run `statements` in it one by one, in one round trip; give the rows of each.
 
     Raises:
@@ -55,7 +58,7 @@ def reading(connection: PgConnection, timeout: float, *statements: str) -> Itera
     begin = (_BEGIN, f"SET LOCAL statement_timeout = {max(int(timeout * 1000), 1)}", SHOWN)
     with connection.pipeline():
         cursors = [connection.execute(each.encode()) for each in (*begin, *statements)]
-    settled(cursors[len(begin) - 1].fetchone())
+    require_settings(cursors[len(begin) - 1].fetchone())
     try:
         yield [cursor.fetchall() if cursor.description is not None else [] for cursor in cursors[len(begin) :]]
     finally:
@@ -63,7 +66,7 @@ def reading(connection: PgConnection, timeout: float, *statements: str) -> Itera
 
 
 @contextmanager
-def unchanging(connection: PgConnection) -> Iterator[None]:
+def snapshot_transaction(connection: PgConnection) -> Iterator[None]:
     """Open a transaction all of whose statements see one state of the tables, and may take as long as they like.
 
     Raises:
@@ -74,7 +77,7 @@ def unchanging(connection: PgConnection) -> Iterator[None]:
         for each in (_BEGIN_UNCHANGING, "SET LOCAL statement_timeout = 0"):
             connection.execute(each.encode())
         shown = connection.execute(SHOWN.encode())
-    settled(shown.fetchone())
+    require_settings(shown.fetchone())
     try:
         yield
     finally:
@@ -87,21 +90,25 @@ def _end(connection: PgConnection) -> None:
         return
     try:
         with called_when_overdue(partial(hang_up, connection), _END), connection.pipeline():
+            # COMMIT alone would leave prepared statements in the session: they belong to it, and not to the
+            # transaction.
             connection.execute("DEALLOCATE ALL")
             connection.execute("COMMIT")
     except psycopg.Error:
         connection.close()
 
 
-def accepted(names: Mapping[str, str]) -> tuple[str, ...]:
+def preparing_statements(names: Mapping[str, str]) -> tuple[str, ...]:
     """Return what makes statements ready: each is parsed, bound and planned, and its permissions are checked."""
     pairs = names.items()
+    # PREPARE parses and binds. EXPLAIN plans, and checks privileges: a statement that could not run fails here, before
+    # it is paid for.
     return tuple(text for sql, name in pairs for text in (f"PREPARE {name} AS {sql}", f"EXPLAIN EXECUTE {name}"))
 
 
 @dataclass(slots=True)
 class PgPrepared:
-    """Measurements in a transaction of one connection; see `Prepared`."""
+    """Measurements in a transaction of one connection; see `PreparedMeasurements`."""
 
     connection: PgConnection
     names: Mapping[str, str]
@@ -158,6 +165,7 @@ def cancel(connection: PgConnection) -> None:
 
 # PostgreSQL's catalogue: columns, types, uniqueness, and the rights of our own role.
 
+# The CROSS JOIN LATERAL does what name resolution does: the first schema of the path that has such a relation.
 _LOCATED = """
 unnest(ARRAY[{tables}]::text[], ARRAY[{places}]::text[], ARRAY[{names}]::text[]) AS t (name, schema, own)
 CROSS JOIN LATERAL (
@@ -198,6 +206,8 @@ JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdroppe
 JOIN base b ON b.oid = a.atttypid JOIN pg_type y ON y.oid = b.type AND y.typtype <> 'd'
 ORDER BY t.name, a.attnum
 """
+# PostgreSQL lets a child have rows that its parent's NOT NULL or CHECK would refuse (NO INHERIT), and takes a foreign
+# server's word for them. Such rows would be read with the parent.
 _WHOLE = """
 CASE c.relkind WHEN 'r' THEN NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid)
   WHEN 'p' THEN NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) m JOIN pg_class r ON r.oid = m.relid WHERE r.relkind = 'f')
@@ -268,12 +278,14 @@ def _constraints(rows: Sequence[CatalogueRow]) -> Constraints:
     for _, _, column, _, _, _, _, targets in rows:
         for target in targets:
             schema, table, name = json.loads(target)
-            references[column] = f"{quoted(schema)}.{quoted(table)}", name
+            references[column] = f"{quote_name(schema)}.{quote_name(table)}", name
     checks = dict.fromkeys(check for row in rows for check in row[6])
     return Constraints(frozenset(row[2] for row in rows if row[5]), tuple(checks), "postgres", references)
 
 
-def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequence[str], places: Places) -> None:
+def require_reading_role(
+    connection: PgConnection, tables: Sequence[str], schemas: Sequence[str], places: Places
+) -> None:
     """See that the role can't do more than read, that it reads every row, and that every text can be read.
 
     Raises:
@@ -297,7 +309,7 @@ def check_role(connection: PgConnection, tables: Sequence[str], schemas: Sequenc
             if reaching
             else f"may write to {', '.join(writable)}"
         )
-        names = ", ".join(".".join(map(quoted, places.get(table, (table,)))) for table in tables)
+        names = ", ".join(".".join(map(quote_name, places.get(table, (table,)))) for table in tables)
         raise ConfigError(
             f'engine: the role "{role}" {can}; dpsql connects only as one that can do nothing but SELECT',
             hint=f"CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; GRANT SELECT ON {names} TO dpsql_reader;",
@@ -341,7 +353,7 @@ class PostgresEngine:
     """An `Engine` over the tables of one PostgreSQL database: those that the search path finds, and others by places."""
 
     dialect = POSTGRES
-    edition: Edition | None = None
+    edition: SnapshotVersion | None = None
     misfits: Mapping[str, str] = MappingProxyType({})
     """By table, why statements that read it are refused."""
 
@@ -366,7 +378,9 @@ class PostgresEngine:
             try:
                 self._schemas = self._pool.schemas()
                 with self._pool.lent(wait=_WAIT) as connection:
-                    check_role(connection, list(tables), self._schemas, self._places)
+                    # It is the operator who is kept from a mistake here, not an attacker: an account that may write is
+                    # more than dpsql needs.
+                    require_reading_role(connection, list(tables), self._schemas, self._places)
                     self.product = "PostgreSQL", str(connection.info.server_version // 10_000)
             except BaseException:
                 self._pool.close()
@@ -398,7 +412,7 @@ class PostgresEngine:
         types = self.columns(table)
         names = ", ".join(public_column(name, types[name], self.dialect) for name in columns)
         select = f"SELECT {names} FROM {self.named(table)} LIMIT {limit + 1}"  # noqa: S608
-        with _told(), self._pool.lent(wait=_WAIT) as connection, reading(connection, _WAIT, select) as (rows,):
+        with _told(), self._pool.lent(wait=_WAIT) as connection, read_transaction(connection, _WAIT, select) as (rows,):
             return [[exact_value(cell) for cell in row] for row in rows]
 
     @contextmanager
@@ -410,15 +424,17 @@ class PostgresEngine:
             }
         names = {sql: f"dpsql_{index}" for index, sql in enumerate(dict.fromkeys(statements))}
         # Once the statements are bound their tables are locked, and the catalogue says what they were bound to.
-        asked = (*accepted(names), catalogue_sql(list(seen), self._schemas, self._places))
+        asked = (*preparing_statements(names), catalogue_sql(list(seen), self._schemas, self._places))
         with ExitStack() as stack:
             try:
                 with _uncharged(cancellation):
                     connection, rows = self._begun(stack, timeout, cancellation, asked)
-                self._see_that_they_stay(seen, catalogues(list(seen), self._declared, rows[-1]))
+                self._require_same_columns(seen, catalogues(list(seen), self._declared, rows[-1]))
             except EngineNotReady:
                 self._next_look = 0.0
                 raise
+            # To look into a slow measurement: dpsql's sessions have `application_name` dpsql in pg_stat_activity, and
+            # the text is the one that EXPLAIN (VERBOSE) shows; auto_explain in the server shows the plan.
             prepared = PgPrepared(connection, names, timeout, cancellation)
             yield prepared
             if prepared.stopped:
@@ -441,7 +457,7 @@ class PostgresEngine:
         with ExitStack() as own:
             connection = own.enter_context(self._pool.lent(wait=timeout, fresh=fresh))
             with stopping_connection(connection, timeout, cancellation):
-                rows = own.enter_context(reading(connection, timeout, *asked))
+                rows = own.enter_context(read_transaction(connection, timeout, *asked))
             stack.push(own.pop_all())
         return connection, rows
 
@@ -451,7 +467,7 @@ class PostgresEngine:
         with ExitStack() as held:
             with _told():
                 connection = held.enter_context(self._pool.lent(wait=_WAIT))
-                held.enter_context(unchanging(connection))
+                held.enter_context(snapshot_transaction(connection))
             yield connection
 
     def is_current(self) -> bool:
@@ -480,7 +496,9 @@ class PostgresEngine:
             for table in misfits:
                 self._unfit[table], self._seen[table] = self._seen[table], before._catalogue(table)
 
-    def _see_that_they_stay(self, seen: Mapping[str, PostgresCatalogue], now: Mapping[str, PostgresCatalogue]) -> None:
+    def _require_same_columns(
+        self, seen: Mapping[str, PostgresCatalogue], now: Mapping[str, PostgresCatalogue]
+    ) -> None:
         """See that the tables of a statement are as they were opened, and fit.
 
         Raises:
@@ -505,7 +523,7 @@ class PostgresEngine:
 
     def _named(self, table: str, catalogue: PostgresCatalogue) -> str:
         name = self._places.get(table, ("", table))[1]
-        return f"{quoted(catalogue.schema)}.{quoted(name)}" if catalogue.schema else quoted(name)
+        return f"{quote_name(catalogue.schema)}.{quote_name(name)}" if catalogue.schema else quote_name(name)
 
     def _catalogue(self, table: str) -> PostgresCatalogue:
         """Return what the catalogue says of a table; from then on it must stay so."""
@@ -516,7 +534,7 @@ class PostgresEngine:
 
     def _asked(self, tables: Sequence[str]) -> Mapping[str, PostgresCatalogue]:
         sql = catalogue_sql(tables, self._schemas, self._places)
-        with _told(), self._pool.lent(wait=_WAIT) as connection, reading(connection, _WAIT, sql) as (rows,):
+        with _told(), self._pool.lent(wait=_WAIT) as connection, read_transaction(connection, _WAIT, sql) as (rows,):
             return catalogues(tables, self._declared, rows)
 
 

@@ -57,6 +57,8 @@ SHOWN = "SELECT " + ", ".join(f"pg_catalog.current_setting('{name}')" for name i
 """The statement that tells what holds in a session."""
 
 
+# What stands in `options` of the start packet is set before the session reads its first byte of SQL, and counts for
+# more than ALTER ROLE … SET and ALTER DATABASE … SET.
 def session_options(given: str) -> str:
     """Return libpq's `options`: for speed, then those that were given, then ours; the last one of a name counts."""
     pace, ours = (
@@ -138,6 +140,7 @@ class Pool:
 
     def __init__(self, dsn: str, *, most: int, allowed: Collection[str] = ALLOWED_SWITCHES) -> None:
         """Prepare to connect to `dsn`, at most `most` times at once; planning takes no way but those that are `allowed`."""
+        # The DSN's own keywords win over the defaults, and ours over both.
         given = {**_DEFAULTS, **conninfo_to_dict(dsn), "client_encoding": "UTF8"}
         self._plain = make_conninfo("", **given)
         self._dsn = make_conninfo("", **{**given, "options": session_options(str(given.get("options") or ""))})
@@ -190,7 +193,7 @@ class Pool:
             self._planned = self._with_switches()
         connection = psycopg.connect(self._planned, autocommit=True, prepare_threshold=None)
         try:
-            settled(connection.execute(SHOWN).fetchone())
+            require_settings(connection.execute(SHOWN).fetchone())
         except BaseException:
             connection.close()
             raise
@@ -199,7 +202,7 @@ class Pool:
     def _with_switches(self) -> str:
         """Return the DSN that leaves the server no way to plan but those that are allowed; which it has only it can say."""
         with psycopg.connect(self._dsn, autocommit=True) as connection:
-            settled(connection.execute(SHOWN).fetchone())
+            require_settings(connection.execute(SHOWN).fetchone())
             row = connection.execute(SWITCHES).fetchone()
         assert row is not None
         given = conninfo_to_dict(self._dsn)
@@ -218,7 +221,7 @@ class Pool:
         connection.close()
 
 
-def settled(shown: tuple[str, ...] | None) -> None:
+def require_settings(shown: tuple[str, ...] | None) -> None:
     """See that a session has our settings.
 
     Raises:

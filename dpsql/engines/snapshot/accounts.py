@@ -26,9 +26,9 @@ from pathlib import Path
 
 import duckdb
 
-from dpsql.accounting.ledger import Standing
+from dpsql.accounting.ledger import LastMeasurement
 from dpsql.engines.duckdb.files import duckdb_literal
-from dpsql.engines.duckdb.opening import closed_off, spill, to_copy
+from dpsql.engines.duckdb.opening import shut_doors, spill, to_copy
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, EngineFailed, EngineNotReady, InternalError, QueryCanceled
 from dpsql.interrupt import stop_if_cancelled
@@ -101,7 +101,7 @@ class AccountStore:
         try:
             with self._locked(), self._opened(self._records) as connection:
                 accounts = HeldAccounts(connection, self._key)
-                accounts.see_that_the_key_is_right()
+                accounts.require_same_key()
                 yield accounts
         finally:
             _IN_PROCESS.release()
@@ -174,7 +174,7 @@ def _connected(
         connection.execute(f"ATTACH {duckdb_literal(str(file))} AS {_STORE}")
         file.chmod(0o600)
         connection.execute(_TABLES)
-        return closed_off(connection, [file, file.with_name(f"{file.name}.wal")])
+        return shut_doors(connection, [file, file.with_name(f"{file.name}.wal")])
     except (duckdb.Error, OSError) as error:
         connection.close()
         _LOG.error("the accounts of standing questions can't be opened: %s", type(error).__name__)
@@ -219,7 +219,7 @@ class HeldAccounts:
     def __init__(self, connection: duckdb.DuckDBPyConnection, key: str = "") -> None:
         self._connection, self._key = connection, key
 
-    def see_that_the_key_is_right(self) -> None:
+    def require_same_key(self) -> None:
         """Return if it can be told who was erased.
 
         Raises:
@@ -240,12 +240,12 @@ class HeldAccounts:
         lineage = f"{_STORE}.main.lineage"
         self._all_or_nothing([(f"DELETE FROM {lineage}", []), (f"INSERT INTO {lineage} VALUES (?)", [name])])  # noqa: S608
 
-    def stands(self, question: str) -> Standing:
+    def stands(self, question: str) -> LastMeasurement:
         """Return which measurement of a question the accounts have as the last one."""
         row = self._one(f"SELECT number, claim FROM {_STORE}.main.questions WHERE question = ?", question)  # noqa: S608
-        return Standing() if row is None else Standing(int(str(row[0])), str(row[1]))
+        return LastMeasurement() if row is None else LastMeasurement(int(str(row[0])), str(row[1]))
 
-    def see_that_it_runs(self, statements: AccountedSums) -> None:
+    def require_running(self, statements: AccountedSums) -> None:
         """Have DuckDB parse and bind the statements, which reads no row.
 
         Raises:
@@ -260,7 +260,13 @@ class HeldAccounts:
             raise EngineNotReady from None
 
     def measure(
-        self, question: str, to: Standing, statements: AccountedSums, *, timeout: float, cancellation: Cancellation
+        self,
+        question: str,
+        to: LastMeasurement,
+        statements: AccountedSums,
+        *,
+        timeout: float,
+        cancellation: Cancellation,
     ) -> Sequence[EngineRow]:
         """Return the sums once the accounts that belong to them are durable; the question then stands at `to`.
 
@@ -286,7 +292,7 @@ class HeldAccounts:
             _LOG.error("the engine failed: %s", error)
             raise EngineFailed from None
 
-    def _add(self, question: str, to: Standing, statements: AccountedSums) -> None:
+    def _add(self, question: str, to: LastMeasurement, statements: AccountedSums) -> None:
         """Measure, and add to the accounts, in a transaction that has begun."""
         execute, accounts = self._connection.execute, _table(question)
         if not self.stands(question).number:  # else they are there, or nothing may be measured

@@ -19,8 +19,8 @@ import duckdb
 import psycopg
 
 from dpsql.engines.base import Engine
-from dpsql.engines.databases.client import told
-from dpsql.engines.databases.reading import unread
+from dpsql.engines.databases.client import fixed_error
+from dpsql.engines.databases.columns import count_unread
 from dpsql.engines.databases.source import DatabaseSource
 from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.files import duckdb_literal
@@ -31,7 +31,7 @@ from dpsql.errors import ConfigError, QueryCanceled
 from dpsql.policy.model import Column, Policy, SqlType, Table, UniqueKey
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.postgres import POSTGRES
-from dpsql.rewrite.emit.emitter import quoted, representable
+from dpsql.rewrite.emit.emitter import quote_name, representable
 
 # How a column of PostgreSQL's comes into the copy: as the text that PostgreSQL writes, in the type that DuckDB reads.
 #
@@ -71,7 +71,7 @@ def copied_column(column: Column, stored: str, *, exact: bool) -> CopiedColumn:
     Raises:
         ConfigError: there is no type for it.
     """
-    name, text = column.name, quoted(column.name)
+    name, text = column.name, quote_name(column.name)
     match column.type:
         case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
             return CopiedColumn(name, text, column.type.value.upper())
@@ -95,7 +95,7 @@ def copied_column(column: Column, stored: str, *, exact: bool) -> CopiedColumn:
 
 
 def _number(column: Column, stored: str, *, exact: bool) -> CopiedColumn:
-    name, text = column.name, quoted(column.name)
+    name, text = column.name, quote_name(column.name)
     if stored in _WHOLE_NUMBERS:
         return CopiedColumn(name, text, "BIGINT")
     decimal = _DECIMAL.fullmatch(stored)
@@ -210,7 +210,7 @@ def plan_columns(table: Table, engine: PostgresEngine) -> Sequence[CopiedColumn]
         raise ConfigError(f"{table.file}: {refused.message}", hint=refused.hint) from None
 
 
-def check_copyable(policy: Policy, engine: Engine) -> None:
+def require_copyable(policy: Policy, engine: Engine) -> None:
     """See that there is a type for every declared column; DuckDB's own are copied as they are.
 
     Raises:
@@ -247,8 +247,8 @@ def copy_from_postgres(
         stopping_when_cancelled(partial(cancel, source), _FOREVER, cancellation),
     ):
         for table, columns in progress.of(plans.items()):
-            into = f"{catalog}.main.{quoted(table)}"
-            types = ", ".join(f"{quoted(c.name)} {c.type}" for c in columns)
+            into = f"{catalog}.main.{quote_name(table)}"
+            types = ", ".join(f"{quote_name(c.name)} {c.type}" for c in columns)
             connection.execute(f"CREATE TABLE {into} ({types})")
             for rows in _pieces(source, columns, f"{engine.named(table)} WHERE {missing.get(table, 'TRUE')}"):
                 _take(connection, into, columns, rows, piece)
@@ -339,16 +339,16 @@ def copy_from_database(
 
     try:
         with (
-            told("the database could not be read while a snapshot was written"),
+            fixed_error("the database could not be read while a snapshot was written"),
             source.one_state() as reading,
             stopping_when_cancelled(partial(source.stop, reading), _FOREVER, cancellation),
         ):
             for table, _ in progress.of(policy.tables.items()):
-                into = f"{catalog}.main.{quoted(table)}"
+                into = f"{catalog}.main.{quote_name(table)}"
                 names, given = source.copy(reading, table, (connection, into), came)
                 if cancellation.requested:
                     raise QueryCanceled
-                for name, number in unread(connection, into, names, given).items():
+                for name, number in count_unread(connection, into, names, given).items():
                     progress.tell(
                         f'snapshot: table {table}, column "{name}": {number:,} values are not as declared, and NULL'
                     )
@@ -376,9 +376,9 @@ def copy_from_duckdb(
     """
     connection, catalog = target
     for table, declared in progress.of(policy.tables.items()):
-        columns = ", ".join(map(quoted, declared.columns))
+        columns = ", ".join(map(quote_name, declared.columns))
         connection.execute(
-            f"CREATE TABLE {catalog}.main.{quoted(table)} AS SELECT {columns} FROM {engine.named(table)} "  # noqa: S608
+            f"CREATE TABLE {catalog}.main.{quote_name(table)} AS SELECT {columns} FROM {engine.named(table)} "  # noqa: S608
             f"WHERE {missing.get(table, 'TRUE')}"
         )
     return {

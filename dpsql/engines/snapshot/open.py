@@ -12,9 +12,9 @@ from dpsql.accounting.sliding import ReadDays
 from dpsql.clock import Clock, system_clock
 from dpsql.engines.base import NoEngine
 from dpsql.engines.duckdb.engine import DuckDb
-from dpsql.engines.duckdb.files import Watched
+from dpsql.engines.duckdb.files import WatchedFiles
 from dpsql.engines.snapshot.copying import Tell
-from dpsql.engines.snapshot.place import Manifest, Origin, SnapshotBusy, SnapshotPlace
+from dpsql.engines.snapshot.directory import Manifest, Origin, SnapshotBusy, SnapshotDirectory
 from dpsql.engines.snapshot.writing import write_missing_snapshot
 from dpsql.errors import InternalError
 from dpsql.policy.config import Config, SnapshotConfig
@@ -30,7 +30,7 @@ from dpsql.question import Cancellation
 class SnapshotEngine(DuckDb):
     """An `Engine` over a copy; see there."""
 
-    def __init__(self, place: SnapshotPlace, manifest: Manifest, config: SnapshotConfig) -> None:
+    def __init__(self, place: SnapshotDirectory, manifest: Manifest, config: SnapshotConfig) -> None:
         """Open a copy.
 
         Raises:
@@ -72,7 +72,7 @@ class SnapshotEngine(DuckDb):
         self._opened.close()
 
 
-class _Opened(Watched):
+class _Opened(WatchedFiles):
     """Files that are watched through descriptors: they may lose their names, and must not be written to."""
 
     def __init__(self, files: Sequence[tuple[Path, int, int]]) -> None:
@@ -114,7 +114,7 @@ def current_snapshot(config: Config) -> Manifest | None:
     """
     if config.snapshot is None:
         raise InternalError
-    return SnapshotPlace(config.snapshot.directory).current(Origin.of(config))
+    return SnapshotDirectory(config.snapshot.directory).current(Origin.of(config))
 
 
 def days_of_copy(config: Config) -> ReadDays | None:
@@ -123,9 +123,7 @@ def days_of_copy(config: Config) -> ReadDays | None:
     return None if manifest is None else manifest.edition.read
 
 
-def see_that_there_is_one(
-    config: Config, tell: Tell, cancellation: Cancellation, clock: Clock = system_clock
-) -> Manifest:
+def ensure_snapshot(config: Config, tell: Tell, cancellation: Cancellation, clock: Clock = system_clock) -> Manifest:
     """Return the copy that may be used, made now if need be; who finds another process at it waits for that one.
 
     Raises:
@@ -152,14 +150,14 @@ def open_snapshot(config: Config, clock: Clock = system_clock) -> SnapshotEngine
     """
     if config.snapshot is None:
         raise InternalError
-    place = SnapshotPlace(config.snapshot.directory)
+    place = SnapshotDirectory(config.snapshot.directory)
     place.tidy()
     with suppress(NoEngine):  # a newer one has just taken its place
         return _opened(config, place, clock)
     return _opened(config, place, clock)
 
 
-def _opened(config: Config, place: SnapshotPlace, clock: Clock) -> SnapshotEngine:
+def _opened(config: Config, place: SnapshotDirectory, clock: Clock) -> SnapshotEngine:
     assert config.snapshot is not None
-    manifest = see_that_there_is_one(config, _LOG.info, Cancellation(), clock)
+    manifest = ensure_snapshot(config, _LOG.info, Cancellation(), clock)
     return SnapshotEngine(place, manifest, config.snapshot)

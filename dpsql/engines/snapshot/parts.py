@@ -25,8 +25,8 @@ import duckdb
 from dpsql.accounting.ledger import AHEAD
 from dpsql.policy.growth import Grows
 from dpsql.policy.model import Policy, SqlType, Table
-from dpsql.rewrite.emit.emitter import quoted
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.emitter import quote_name
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400_000_000
@@ -130,7 +130,7 @@ class PartsPlan:
 
     @property
     def _by(self) -> str:
-        return quoted(self.grows.by)
+        return quote_name(self.grows.by)
 
     def _moment(self, day: date) -> str:
         if self.table.columns[self.grows.by].type is SqlType.DATE:
@@ -220,5 +220,5 @@ def oldest(parts: Collection[Part]) -> datetime | None:
 
 def select_of(table: Table, kept: KeptColumns, part: str) -> str:
     """Return the SELECT of a part's rows, which is attached by its name."""
-    columns = ", ".join(map(quoted, (*table.columns, *kept.texts.values())))
-    return f"SELECT {columns} FROM {quoted(part)}.main.{quoted(table.name)}"  # noqa: S608
+    columns = ", ".join(map(quote_name, (*table.columns, *kept.texts.values())))
+    return f"SELECT {columns} FROM {quote_name(part)}.main.{quote_name(table.name)}"  # noqa: S608

@@ -25,25 +25,34 @@ from dpsql.engines.duckdb.files import TableFile, duckdb_literal
 from dpsql.engines.duckdb.opening import spill, to_copy
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.snapshot.copying import Progress, Tell, copy_from_database, copy_from_duckdb, copy_from_postgres
-from dpsql.engines.snapshot.keeping import fill, of_rows, to_keep
+from dpsql.engines.snapshot.directory import Manifest, Origin, SnapshotDirectory
+from dpsql.engines.snapshot.kept_columns import fill, of_rows, to_keep
 from dpsql.engines.snapshot.parts import Part, Parts, PartsPlan, Piece, plan_parts, select_of, whole_because
-from dpsql.engines.snapshot.place import Manifest, Origin, SnapshotPlace
 from dpsql.engines.spark.engine import SparkEngine
-from dpsql.engines.tables import check_tables
+from dpsql.engines.tables import require_tables
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import ConfigError, InternalError, QueryCanceled
 from dpsql.policy.config import Config, CopiedDatabase, DuckDbFile, DuckDbTables, PostgresServer, SparkServer
 from dpsql.policy.model import Table, UniqueKey
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.emitter import quoted
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.emitter import quote_name
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 
 _LOG = logging.getLogger("dpsql.engine")
+# The copy goes through these files, in this order:
+#
+# 20260102T030405000000Z.staged   the rows as they came, one pass over the source
+# 20260102T030405000000Z.duckdb   the same, with kept columns; synced
+# 20260102T030405000000Z-1.duckdb a part: closed periods of a table that grows; synced, never written again
+# manifest.json                   names the files; replaced by one rename, which is what makes the copy valid
+#
+# Whatever a dead writer leaves is named by no manifest, and is swept by the next one.
 _FRESH, _STAGED = "fresh", "staged"
 """The copy, and beside it the rows as they came, of which it is made."""
 _REST = "rest"
 """The schema of the rows of tables in parts that are in none."""
 _Source = DuckDb | PostgresEngine | SparkEngine | DatabaseSource
+# Copying may take hours: it ends when somebody cancels, and not by a limit.
 _FOREVER = 10 * 365 * 86_400.0
 _KEPT = "What there was before is served still."
 _TOLD = ("No space left on device", "Disk quota exceeded", "Permission denied", "Read-only file system")
@@ -82,10 +91,10 @@ def write_missing_snapshot(
         return _written(config, place, tell, cancellation, clock) if manifest is None else manifest
 
 
-def _place(config: Config) -> SnapshotPlace:
+def _place(config: Config) -> SnapshotDirectory:
     if config.snapshot is None:
         raise InternalError
-    return SnapshotPlace(config.snapshot.directory)
+    return SnapshotDirectory(config.snapshot.directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +102,7 @@ class _Copy:
     """A copy that is being written."""
 
     config: Config
-    place: SnapshotPlace
+    place: SnapshotDirectory
     name: str
     begun: datetime
     kept: Mapping[str, KeptColumns]
@@ -157,7 +166,13 @@ def _to_keep(table: Table, config: Config) -> KeptColumns:
 
 
 def _written(
-    config: Config, place: SnapshotPlace, tell: Tell, cancellation: Cancellation, clock: Clock, *, whole: bool = False
+    config: Config,
+    place: SnapshotDirectory,
+    tell: Tell,
+    cancellation: Cancellation,
+    clock: Clock,
+    *,
+    whole: bool = False,
 ) -> Manifest:
     """Write a copy, while nobody else does."""
     before = None if whole or place.is_whole_demanded else place.current(Origin.of(config))
@@ -195,7 +210,7 @@ def _copied(
             engine.check_tables()
             enforced: dict[str, tuple[str, ...]] = {}
         else:
-            check_tables(config.policy, engine)
+            require_tables(config.policy, engine)
             enforced = {name: tuple(sorted(engine.enforced(table))) for name, table in config.policy.tables.items()}
         plans = copy.plans(engine)
         missing = {table: plan.missing for table, plan in plans.items() if plan.missing is not None}
@@ -218,10 +233,12 @@ def _copied(
                         unique.pop(table, None)
                         enforced.pop(table, None)
                         continue
-                    fill(connection, declared, keeps, *(f"{name}.main.{quoted(table)}" for name in (_STAGED, _FRESH)))
+                    fill(
+                        connection, declared, keeps, *(f"{name}.main.{quote_name(table)}" for name in (_STAGED, _FRESH))
+                    )
                 connection.execute("COMMIT")
                 for table, keys in unique.items():
-                    _see_that_they_are(connection, config.policy.tables[table], keys)
+                    _require_unique(connection, config.policy.tables[table], keys)
                 connection.execute(f"CHECKPOINT {_FRESH}")
                 connection.execute(f"DETACH {_FRESH}")
                 connection.execute(f"DETACH {_STAGED}")
@@ -235,7 +252,7 @@ def _write_parts(connection: duckdb.DuckDBPyConnection, copy: _Copy, plans: Mapp
     """Have the parts of the copy attached, each by its name: those that were there, and those that are written now."""
     named = copy.names(plans)
     for part in {part.name for plan in plans.values() for part in plan.kept}:
-        connection.execute(f"ATTACH {duckdb_literal(str(copy.place.file(part)))} AS {quoted(part)} (READ_ONLY)")
+        connection.execute(f"ATTACH {duckdb_literal(str(copy.place.file(part)))} AS {quote_name(part)} (READ_ONLY)")
     for table, plan in plans.items():
         for piece, name in named[table]:
             if piece.is_written:
@@ -247,15 +264,15 @@ def _write_part(connection: duckdb.DuckDBPyConnection, copy: _Copy, plan: PartsP
     kept, path = copy.kept[plan.table.name], copy.place.file(name)
     rows = [select_of(plan.table, kept, part.name) for part in piece.of]
     if piece.fresh:
-        staged = f"{_STAGED}.main.{quoted(plan.table.name)}"
+        staged = f"{_STAGED}.main.{quote_name(plan.table.name)}"
         rows.append(of_rows(plan.table, kept, f"(FROM {staged} WHERE {plan.closed})"))
-    connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {quoted(name)}")
+    connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {quote_name(name)}")
     path.chmod(0o600)
     connection.execute("BEGIN")
-    into = f"{quoted(name)}.main.{quoted(plan.table.name)}"
+    into = f"{quote_name(name)}.main.{quote_name(plan.table.name)}"
     connection.execute(f"CREATE TABLE {into} AS {' UNION ALL '.join(rows)}")
     connection.execute("COMMIT")
-    connection.execute(f"CHECKPOINT {quoted(name)}")
+    connection.execute(f"CHECKPOINT {quote_name(name)}")
 
 
 def _make_view(
@@ -263,12 +280,12 @@ def _make_view(
 ) -> None:
     """Make a table of its parts, and of the rows that are in none."""
     plan, kept = plans[table.name], copy.kept[table.name]
-    staged, rest = (f"{place}.{quoted(table.name)}" for place in (f"{_STAGED}.main", f"{_FRESH}.{_REST}"))
+    staged, rest = (f"{place}.{quote_name(table.name)}" for place in (f"{_STAGED}.main", f"{_FRESH}.{_REST}"))
     connection.execute(f"CREATE TABLE {rest} AS {of_rows(table, kept, f'(FROM {staged} WHERE NOT {plan.closed})')}")
     parts = [name for _, name in copy.names(plans)[table.name]]
-    columns = ", ".join(map(quoted, (*table.columns, *kept.texts.values())))
+    columns = ", ".join(map(quote_name, (*table.columns, *kept.texts.values())))
     every = (*(select_of(table, kept, name) for name in parts), f"SELECT {columns} FROM {rest}")  # noqa: S608
-    connection.execute(f"CREATE VIEW {_FRESH}.main.{quoted(table.name)} AS {' UNION ALL '.join(every)}")
+    connection.execute(f"CREATE VIEW {_FRESH}.main.{quote_name(table.name)} AS {' UNION ALL '.join(every)}")
 
 
 def _source(config: Config) -> _Source:
@@ -322,20 +339,20 @@ def _writer(config: Config) -> Iterator[duckdb.DuckDBPyConnection]:
         scratch.remove()
 
 
-def _see_that_they_are(connection: duckdb.DuckDBPyConnection, table: Table, keys: frozenset[UniqueKey]) -> None:
+def _require_unique(connection: duckdb.DuckDBPyConnection, table: Table, keys: frozenset[UniqueKey]) -> None:
     """See that keys are unique in the copy too: the records' engine has said so of one state of them.
 
     Texts are counted to the letter, as constraints compare them; a column of the records may have a collation that does not.
     A row with NULL in one of the columns is equal to none.
     """
     for key in sorted(map(sorted, keys)):
-        texts = [quoted(column) for column in key]
+        texts = [quote_name(column) for column in key]
         read = [
             f'CAST({text} AS VARCHAR) COLLATE "C"' if table.columns[column].type.is_text else text
             for column, text in zip(key, texts, strict=True)
         ]
         given = " AND ".join(f"{text} IS NOT NULL" for text in texts)
-        rows = f"SELECT {', '.join(read)} FROM {_FRESH}.main.{quoted(table.name)} WHERE {given}"  # noqa: S608
+        rows = f"SELECT {', '.join(read)} FROM {_FRESH}.main.{quote_name(table.name)} WHERE {given}"  # noqa: S608
         row = connection.execute(
             f"SELECT (SELECT count(*) FROM ({rows})) = (SELECT count(*) FROM (SELECT DISTINCT * FROM ({rows})))"  # noqa: S608
         ).fetchone()

@@ -135,7 +135,7 @@ class SparkConnection:
     def asked(self, sql: str) -> Any:
         """Return a statement that the server has parsed and bound; no row is read."""
         # Between brackets the grammar has room for nothing but a query.
-        query = f"SELECT * FROM ({backquoted(sql)}) AS answer"  # noqa: S608
+        query = f"SELECT * FROM ({with_backquotes(sql)}) AS answer"  # noqa: S608
         # It is handed over as a relation, not as a statement, which the server would parse and bind once more.
         frame = client().frame(client().relation(query), self.session)
         _ = frame.schema
@@ -169,6 +169,6 @@ def is_missing(error: Exception) -> bool:
     )
 
 
-def backquoted(sql: str) -> str:
+def with_backquotes(sql: str) -> str:
     """Return a statement with names in backquotes; a literal of ours has no quotation mark in it."""
     return _NAME.sub(lambda match: "`" + match[1].replace('""', '"').replace("`", "``") + "`", sql)

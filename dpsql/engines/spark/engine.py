@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from dpsql.accounting.privacy_loss import Charge
-from dpsql.engines.base import Edition, NoEngine
+from dpsql.engines.base import NoEngine, SnapshotVersion
 from dpsql.engines.spark.client import SparkConnection, SparkUnsettledError, client, is_gone, is_late, is_missing
 from dpsql.engines.spark.settings import answered_within, own_cause, safe_cause, seconds_left
 from dpsql.engines.tables import exact_value, public_column
@@ -21,8 +21,8 @@ from dpsql.policy.model import Table, UniqueKey, Value
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
 from dpsql.rewrite.dialects.spark import SPARK
-from dpsql.rewrite.emit.emitter import quoted
-from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
+from dpsql.rewrite.emit.emitter import quote_name
+from dpsql.rewrite.emit.kept_columns import KeptColumns, nothing_kept
 
 # Measurements that a Spark server has accepted, and how they are stopped.
 
@@ -33,7 +33,7 @@ _GRACE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SparkPrepared:
-    """See `Prepared`."""
+    """See `PreparedMeasurements`."""
 
     connection: SparkConnection
     frames: Mapping[str, Any]
@@ -94,7 +94,7 @@ _NAMES: Mapping[str, str] = {"int": "integer"}
 """Types that SQL calls otherwise than Spark does."""
 
 
-def spelled(place: str) -> str:
+def table_in_cluster(place: str) -> str:
     """Return a table of the cluster as statements write it.
 
     lake.taxi.trips          →  "lake"."taxi"."trips"
@@ -102,9 +102,9 @@ def spelled(place: str) -> str:
     """
     pinned = _PINNED.fullmatch(place)
     if pinned:
-        return f"{spelled(pinned[1])} VERSION AS OF {pinned[2]}"
+        return f"{table_in_cluster(pinned[1])} VERSION AS OF {pinned[2]}"
     written, colon, path = place.partition(":")
-    return f"{quoted(written)}.{quoted(path)}" if colon else ".".join(map(quoted, place.split(".")))
+    return f"{quote_name(written)}.{quote_name(path)}" if colon else ".".join(map(quote_name, place.split(".")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class SeenTable:
             Exception: Spark's own; there is no server, or no permission.
         """
         try:
-            frame = connection.asked(f"SELECT * FROM {spelled(place)}")  # noqa: S608
+            frame = connection.asked(f"SELECT * FROM {table_in_cluster(place)}")  # noqa: S608
         except client().error as error:
             if is_gone(error) or not is_missing(error):
                 raise
@@ -145,7 +145,7 @@ class SparkEngine:
     """An `Engine` over the tables that a Spark Connect server finds."""
 
     dialect = SPARK
-    edition: Edition | None = None
+    edition: SnapshotVersion | None = None
 
     def __init__(self, remote: str, places: Mapping[str, str]) -> None:
         """Connect; `places` says for each table where the cluster has it.
@@ -164,7 +164,7 @@ class SparkEngine:
 
     def named(self, table: str) -> str:
         """Return a table's name with its catalogue, and its version if that is pinned."""
-        return spelled(self._places[table])
+        return table_in_cluster(self._places[table])
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return a table's columns with Spark's types."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpsql.epsilon.advising.rule import Belief, Promises, belief_after, periods_of_stay
-from dpsql.epsilon.noise.outputs import USUAL_MEAN, OutputKind, SoughtAnswer, rows_per_group, served
+from dpsql.epsilon.noise.outputs import USUAL_MEAN, OutputKind, SoughtAnswer, price_question, rows_per_group
 from dpsql.epsilon.numbers import BadInput, down_to_digits
 from dpsql.policy.model import NoiseLevel, Period, yaml_name
 
@@ -225,7 +225,7 @@ class Affordable:
     @classmethod
     def of(cls, output: OutputKind, level: NoiseLevel, size: Size, budget: Fraction) -> "Affordable":
         """Return what a question of a level costs, and how many the budget pays for."""
-        offer = served(size.asked(output), level, budget)
+        offer = price_question(size.asked(output), level, budget)
         reached = offer.error <= level.error
         return cls(offer.epsilon, int(budget / offer.epsilon), offer.error, offer.answered, reached)
 

@@ -54,7 +54,7 @@ def singling_out_epsilon(population: int, risk: Fraction, steps: int = EXCHANGE)
     """Return the largest ε at which one of `population` people is singled out with probability at most `risk`."""
     if population < 2:
         raise BadInput(f"a population of {population} is too small: at least 2 people are needed")
-    _check_probability("risk", risk)
+    _require_probability("risk", risk)
     if risk * population <= 1:
         raise BadInput(f"a risk of {float(risk):g} is not above 1/{population}: that is a blind guess")
     return _log_below((population - 1) * risk / (1 - risk), steps)
@@ -71,7 +71,7 @@ def value_epsilon(value: Fraction, steps: int = EXCHANGE) -> Fraction:
 
 
 def _even_odds(name: str, probability: Fraction, steps: int) -> Fraction:
-    _check_probability(f"{name} risk", probability)
+    _require_probability(f"{name} risk", probability)
     if probability * 2 <= 1:
         raise BadInput(f"a {name} risk of {float(probability):g} is not above 1/2: that is a blind guess")
     return _log_below(probability / (1 - probability), steps)
@@ -91,7 +91,7 @@ def _log_below(number: Fraction, divisor: int) -> Fraction:
     return epsilon
 
 
-def _check_probability(name: str, probability: Fraction) -> None:
+def _require_probability(name: str, probability: Fraction) -> None:
     if not 0 < probability < 1:
         raise BadInput(f"a {name} of {float(probability):g} is not between 0 and 1")
 
@@ -178,13 +178,13 @@ def belief_after(epsilon: Fraction, population: int) -> Belief:
     """Return what can be believed after `epsilon` in total."""
     return Belief(
         epsilon,
-        singled_out=grown(Fraction(1, population), EXCHANGE * epsilon),
-        membership=grown(Fraction(1, 2), epsilon),
-        value=grown(Fraction(1, 2), EXCHANGE * epsilon),
+        singled_out=posterior_after(Fraction(1, population), EXCHANGE * epsilon),
+        membership=posterior_after(Fraction(1, 2), epsilon),
+        value=posterior_after(Fraction(1, 2), EXCHANGE * epsilon),
     )
 
 
-def grown(prior: Fraction, epsilon: Fraction) -> float:
+def posterior_after(prior: Fraction, epsilon: Fraction) -> float:
     """Return the largest posterior of a yes-or-no question after ε: p·e^ε / (1 − p + p·e^ε)."""
     if not 0 < prior < 1:
         raise BadInput(f"a prior of {float(prior):g} is not between 0 and 1")
@@ -212,7 +212,7 @@ _ENDLESS = Fraction(10**6)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StaySpending:
     """The most that a role can spend while one person is in the data."""
 
     total: Fraction
@@ -223,7 +223,7 @@ class Standing:
     """Whether the data set's own budget is what ends it."""
 
 
-def standing(role: Role, dataset: DatasetBudget, stay: int | None) -> Standing:
+def stay_spending(role: Role, dataset: DatasetBudget, stay: int | None) -> StaySpending:
     """Return what a role can spend within a stay of so many days, or for good (None).
 
     No role, nor all together, spend more than the data set's budget: ever, or in each window that the stay touches.
@@ -234,9 +234,9 @@ def standing(role: Role, dataset: DatasetBudget, stay: int | None) -> Standing:
     each, period = role.budget.total.epsilon, role.budget.period
     whole = _together(dataset, stay)
     if stay is None and period is not Period.NEVER:
-        return Standing(whole, None, by_dataset=dataset.window is None)
+        return StaySpending(whole, None, by_dataset=dataset.window is None)
     periods = periods_of_stay(period, stay)
-    return Standing(min(each * periods, whole), periods, by_dataset=each * periods > whole)
+    return StaySpending(min(each * periods, whole), periods, by_dataset=each * periods > whole)
 
 
 def _together(dataset: DatasetBudget, stay: int | None) -> Fraction:

@@ -241,7 +241,7 @@ class SoughtAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class PricedQuestion:
     """The whole price of one question, and the error of its answer."""
 
     epsilon: Fraction
@@ -251,7 +251,7 @@ class Served:
     """Whether it says anything."""
 
 
-def served(asked: SoughtAnswer, level: NoiseLevel, cap: Fraction) -> Served:
+def price_question(asked: SoughtAnswer, level: NoiseLevel, cap: Fraction) -> PricedQuestion:
     """Return what a role of a noise level pays for a question, within `cap` for a statement, and what it gets."""
     target = float(TARGETS[level])
     first = level_epsilon(level, [asked.output], contribution=asked.contribution, rows=asked.rows, cap=cap)
@@ -263,7 +263,7 @@ def served(asked: SoughtAnswer, level: NoiseLevel, cap: Fraction) -> Served:
     median = asked.output is OutputKind.MEDIAN  # of which fewer rows tell next to nothing
     told = _TOLD_FROM * asked.contribution / float(asked.rows)
     answered = all(max(way) >= told for way in ways) if median else error <= 1
-    return Served(max(first, paid), error, answered)
+    return PricedQuestion(max(first, paid), error, answered)
 
 
 def _summed(asked: SoughtAnswer, target: float, paid: list[float], ladder: list[float], noise: float) -> list[float]:

@@ -15,10 +15,10 @@ from fractions import Fraction
 from dpsql.gateway.catalogue.public_tables import as_shown
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, Value
-from dpsql.rewrite.analysis.declared import PublicRows
+from dpsql.rewrite.analysis.declared_facts import PublicRows
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value, quoted_name
-from dpsql.shadow.splice import table as from_item
+from dpsql.shadow.splice import released_table as from_item
 
 MOST_ROWS = 1_000
 _SECOND = 10**6

@@ -10,7 +10,7 @@ from typing import Protocol
 from dpsql.errors import ConfigError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, Value
-from dpsql.rewrite.analysis.declared import Declared, PublicRows
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
 from dpsql.rewrite.ir.expr import Facts
 
 # Values of public tables as PostgreSQL will have them: of a type that is narrower than the engine's.
@@ -77,7 +77,7 @@ class Public:
     """The rows of public tables by column, and the facts about every declared column."""
 
     rows: PublicRows
-    declared: Declared
+    declared: DeclaredFacts
 
 
 class HasPublicRows(Protocol):
@@ -99,7 +99,7 @@ def read_public(policy: Policy, engine: HasPublicRows) -> Public:
     for table in tables:
         _check_values(table, rows[table.name])
         _check_key(table, rows[table.name])
-    return Public(rows, Declared(public_facts, rows))
+    return Public(rows, DeclaredFacts(public_facts, rows))
 
 
 def _columns(table: Table, engine: HasPublicRows) -> Mapping[str, Sequence[Value | None]]:

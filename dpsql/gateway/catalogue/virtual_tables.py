@@ -24,7 +24,7 @@ from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, ReadQuery, parse, reads
 from dpsql.rewrite.syntax.whole.analyze import asked_statement
 from dpsql.rewrite.syntax.whole.scopes import Kind
-from dpsql.rewrite.syntax.whole.writing import written
+from dpsql.rewrite.syntax.whole.writing_statements import parse_writing
 from dpsql.shadow import splice
 from dpsql.trail.record import ChainedLine
 
@@ -220,7 +220,7 @@ def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, b
         AccessDenied: it reads the audit trail for a role that is no owner.
     """
     try:
-        statement = parse(asked.text, read) or written(asked.text, _TABLES, _kind, read)
+        statement = parse(asked.text, read) or parse_writing(asked.text, _TABLES, _kind, read)
     except DpsqlError as error:
         if error.sqlstate.startswith(_OF_A_MOMENT):
             raise  # in the shadow the tables are empty, which would look as if nothing had been spent
@@ -275,7 +275,7 @@ def _budget(account: Account, books: Books) -> str:
         str(min(balance.questions(usual), _MOST_QUESTIONS)),
         show_up(balance.role_filter.spent.epsilon),
     )
-    return splice.table(tuple(_BUDGET), tuple(_BUDGET.values()), [row])
+    return splice.released_table(tuple(_BUDGET), tuple(_BUDGET.values()), [row])
 
 
 def _brief(statement: str) -> str:
@@ -297,13 +297,13 @@ def _charges(account: Account, books: Books) -> str:
         )
         for i, e in enumerate(reversed(entries), 1)
     ]
-    return splice.table(tuple(_CHARGES), tuple(_CHARGES.values()), rows)
+    return splice.released_table(tuple(_CHARGES), tuple(_CHARGES.values()), rows)
 
 
 def _registry(account: Account, books: Books) -> str:
     """Return what was told to the role, or to an owner's every one: a row a statement, with all that it has cost."""
     entries = books.ledger.entries(None if account.role.owner else account.role.name, _MOST, books.cancellation)
-    return splice.table(tuple(REGISTRY), tuple(REGISTRY.values()), registry_rows(entries, _brief))
+    return splice.released_table(tuple(REGISTRY), tuple(REGISTRY.values()), registry_rows(entries, _brief))
 
 
 def _audit(account: Account, books: Books) -> str:
@@ -313,7 +313,7 @@ def _audit(account: Account, books: Books) -> str:
             because="audit-for-owners",
             hint="dpsql.charges has those of your own role that cost something.",
         )
-    return splice.table(tuple(_AUDIT), tuple(_AUDIT.values()), tuple(_newest_lines(books))[::-1])
+    return splice.released_table(tuple(_AUDIT), tuple(_AUDIT.values()), tuple(_newest_lines(books))[::-1])
 
 
 def _newest_lines(books: Books) -> Iterator[Sequence[str | None]]:
@@ -332,7 +332,7 @@ def _profile(account: Account, books: Books) -> str:
         (line.table, line.column, line.what, _number(line.value), None if line.margin is None else _number(line.margin))
         for line in profile.lines(account.role.protects)
     ]
-    return splice.table(tuple(_PROFILE), tuple(_PROFILE.values()), rows)
+    return splice.released_table(tuple(_PROFILE), tuple(_PROFILE.values()), rows)
 
 
 def _columns(_: Account, books: Books) -> str:
@@ -342,7 +342,7 @@ def _columns(_: Account, books: Books) -> str:
         for name, table in books.profile().tables.items()
         for column, (below, above) in table.beyond.items()
     ]
-    beyond = splice.table(tuple(_BEYOND), tuple(_BEYOND.values()), rows)
+    beyond = splice.released_table(tuple(_BEYOND), tuple(_BEYOND.values()), rows)
     shares = "beyond.share_below, beyond.share_above"
     both = f"({_DECLARED_COLUMNS}) AS declared LEFT JOIN {beyond} AS beyond USING (table_name, column_name)"
     return f"(SELECT declared.*, {shares} FROM {both})"  # noqa: S608  # numbers and names of the policy, as literals
@@ -359,12 +359,12 @@ def _releases(_: Account, books: Books) -> str:
         )
         for release in islice(books.releases(), _MOST)
     ]
-    return splice.table(tuple(_RELEASES), tuple(_RELEASES.values()), rows)
+    return splice.released_table(tuple(_RELEASES), tuple(_RELEASES.values()), rows)
 
 
 def _standing(_: Account, books: Books) -> str:
     rows = standing_rows(islice(books.standing(), _MOST), _brief)
-    return splice.table(tuple(STANDING), tuple(STANDING.values()), rows)
+    return splice.released_table(tuple(STANDING), tuple(STANDING.values()), rows)
 
 
 def _number(value: float) -> str:

@@ -7,14 +7,20 @@ from fractions import Fraction
 from html import escape
 
 from dpsql.accounting.privacy_loss import compose, show_down, show_up
-from dpsql.engines.base import Edition
+from dpsql.engines.base import SnapshotVersion
 from dpsql.errors import InternalError
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Privacy
-from dpsql.privacy.accuracy.expected_error import Expected, ForeseenBound, ForeseenBounds, expected, told_from
+from dpsql.privacy.accuracy.expected_error import (
+    ExpectedError,
+    ForeseenBound,
+    ForeseenBounds,
+    detection_limits,
+    expected_errors,
+)
 from dpsql.privacy.accuracy.margin import first_width, within_noise
-from dpsql.privacy.features.feature import ONE, Scaled, Shape
+from dpsql.privacy.features.feature import ONE, ScaledExpr, Shape
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
@@ -93,7 +99,7 @@ def plan_values(priced: PricedPlan, known: Knowledge = NO_KNOWLEDGE) -> PlanValu
     largest C that is thought of. A statement that aims at an error has that and the most ε for it;
     the others are then those of the first look.
     """
-    outputs = [line for scope in priced.scopes for line in expected(scope.plan, foreseen_bounds(scope, known))]
+    outputs = [line for scope in priced.scopes for line in expected_errors(scope.plan, foreseen_bounds(scope, known))]
     aim = priced.aim
     target = {} if aim is None else {"Target": float(aim.error), "At Most": show_down(aim.cap)}
     return {
@@ -114,7 +120,7 @@ def plan_values(priced: PricedPlan, known: Knowledge = NO_KNOWLEDGE) -> PlanValu
     }
 
 
-def clamped(measurement: Sums) -> Sequence[Scaled]:
+def clamped(measurement: Sums) -> Sequence[ScaledExpr]:
     """Return what is clamped to its interval before it is summed."""
     return list(dict.fromkeys(f.x for f in measurement.features if f.x is not None and f.shape in _CLAMPING))
 
@@ -135,11 +141,11 @@ def _measurement(part: PricedMeasurement) -> PlanValues:
             return {**common, **chosen, "Chosen": _range(m.x)}
 
 
-def _range(x: Scaled) -> PlanValues:
+def _range(x: ScaledExpr) -> PlanValues:
     return {"Expression": describe(x.expr), "Low": float(x.interval.low), "High": float(x.interval.high)}
 
 
-def _given(line: Expected) -> PlanValues:
+def _given(line: ExpectedError) -> PlanValues:
     return {"Given": line.given.removeprefix(", if ").removeprefix(", for ")} if line.given else {}
 
 
@@ -241,7 +247,7 @@ ALL_TO_PAY = Free({}, frozenset(), ())
 def explain(
     priced: PricedPlan,
     prefix: str,
-    edition: Edition | None = None,
+    edition: SnapshotVersion | None = None,
     known: Knowledge = NO_KNOWLEDGE,
     free: Free = ALL_TO_PAY,
     further: Sequence[str] = (),
@@ -288,7 +294,7 @@ def _shown(lines: Sequence[str]) -> str:
     return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
 
 
-def _lines(priced: PricedPlan, edition: Edition | None, known: Knowledge, *, statements: bool) -> list[str]:
+def _lines(priced: PricedPlan, edition: SnapshotVersion | None, known: Knowledge, *, statements: bool) -> list[str]:
     """Return the lines of the explanation; `statements` adds the engine's SQL."""
     cost = compose(part.cost for part in priced.measurements)
     lines = [
@@ -366,7 +372,7 @@ def _at_most(plan: MeasurementPlan, priced: PricedPlan, bounds: ForeseenBounds) 
     if priced.aim is None or not plan.parts:
         return
     most = priced.aim.steps[-1]
-    for line in expected(replace(plan, parts=tuple(replace(part, epsilon=most) for part in plan.parts)), bounds):
+    for line in expected_errors(replace(plan, parts=tuple(replace(part, epsilon=most) for part in plan.parts)), bounds):
         share = (
             "" if line.relative is None else f", typically {100 * line.relative / _MARGINS:.3g} % of {line.compared}"
         )
@@ -388,15 +394,15 @@ def _scope(
         most = max((sum(len(run.places) for run in line) for line in plan.added_up.lines), default=0)
         yield f"     Added up: each of the {len(plan.groups.shown):,} groups is made of at most {most:,} that are measured"
     yield from _left_out(plan)
-    for line in expected(plan, bounds):
+    for line in expected_errors(plan, bounds):
         share = "" if line.relative is None or line.up_to else f", about {100 * line.relative:.3g} % of {line.compared}"
         yield f"     Output {line.output}: {_margin(line)}{line.unit} with 95 %{share}{line.given}"
-    for told in told_from(plan, bounds):
+    for told in detection_limits(plan, bounds):
         rows = f"{told.rows:,}" if told.up_to is None else f"{told.rows:,} to {told.up_to:,}"
         yield f"     Output {told.output}: distinguishable from zero from about {rows} rows on{told.given}"
 
 
-def _margin(line: Expected) -> str:
+def _margin(line: ExpectedError) -> str:
     least = f"±{_digits(line.margin)}"
     return least if line.up_to is None else f"{least} to ±{_digits(line.up_to)}"
 

@@ -22,9 +22,9 @@ from dpsql.privacy.measurement.plan import (
 )
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.postprocess import CanHaveRows, empty_groups, hidden, too_few
+from dpsql.privacy.release.postprocess import CanHaveRows, empty_groups, hidden_statistics, too_few
 from dpsql.privacy.release.release import Draws, Profile
-from dpsql.privacy.release.target import is_aimed, is_met, lasting
+from dpsql.privacy.release.target import irreducible_error, is_aimed, is_met
 from dpsql.rewrite.analysis.owners import unit_numbers
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.ir.expr import Ref, refs
@@ -65,7 +65,7 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from _taken_for_alike(scope.plan, draws)
     yield from _weighed_apart(scope.plan, draws)
     if scope.plan.sets is None and scope.plan.added_up is None and not any(draw.keys is not None for draw in draws):
-        yield from map(_hidden, hidden(scope.plan, draws))
+        yield from map(_hidden, hidden_statistics(scope.plan, draws))
     yield from _far(priced, scope, drawn)
 
 
@@ -98,7 +98,7 @@ def _missed(plan: MeasurementPlan, place: int, draws: Draws, aim: AimedPrice) ->
     """Yield that a part errs by more than is aimed at, and what would help."""
     if is_met(plan, place, draws, aim.error, aim.steps):
         return
-    why = lasting(plan, place, draws, aim.error)
+    why = irreducible_error(plan, place, draws, aim.error)
     paid = f"a statement may pay at most ε = {show_down(aim.cap)}, or the budget has no more"
     yield f"the typical error is above {100 * float(aim.error):g} %: {why or paid}"
 

@@ -23,21 +23,21 @@ from dpsql.gateway.plans.tracked_scopes import (
 from dpsql.policy.model import Column, EmptyGroups, Policy
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
-from dpsql.rewrite.analysis.declared import PublicRows
+from dpsql.rewrite.analysis.declared_facts import PublicRows
 from dpsql.rewrite.analysis.keys import are_not_listed
-from dpsql.rewrite.bind.reading import Binder, KnownForms, PlanningShadow
-from dpsql.rewrite.ir.constant_table import AwaitedTable, awaited_table
-from dpsql.rewrite.ir.literal import TYPES, PublicAnswer, Spelled, quoted_name
-from dpsql.rewrite.ir.relation import awaiting
+from dpsql.rewrite.bind.bound_reader import Binder, KnownForms, PlanningShadow
+from dpsql.rewrite.ir.constant_table import DeferredTable, deferred_table
+from dpsql.rewrite.ir.literal import TYPES, PublicAnswer, SpelledSql, quoted_name
+from dpsql.rewrite.ir.relation import awaited_tables
 from dpsql.rewrite.syntax.forms.inner import InnerAnswer
 from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of, function_name
 from dpsql.rewrite.syntax.named.columns import fold, from_items, output_name
 from dpsql.rewrite.syntax.named.grouping import Grouping
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
-from dpsql.rewrite.syntax.read.trees import copied, every, holds
-from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, in_words
-from dpsql.rewrite.syntax.whole.doomed import without_failing
+from dpsql.rewrite.syntax.read.trees import copy_tree, every, holds
+from dpsql.rewrite.syntax.whole.analyze import AnalyzedStatement, answer_views_as_subqueries
+from dpsql.rewrite.syntax.whole.constant_probes import without_failing
 from dpsql.rewrite.syntax.whole.scopes import Scope, find, tables_read
 from dpsql.rewrite.syntax.whole.single_row import (
     Released,
@@ -50,11 +50,11 @@ from dpsql.rewrite.syntax.whole.single_row import (
     values_of_several_rows,
 )
 from dpsql.rewrite.syntax.whole.splice import drop_private_ctes, is_counted, probe, ranked_rows, replace_scope
-from dpsql.rewrite.translate.public.constants import Constants, required
+from dpsql.rewrite.translate.public.constants import Constants, require_known_type
 from dpsql.rewrite.translate.public.public_queries import require_names, spelled_public, with_ctes_in_place
 from dpsql.rewrite.translate.rows.aggregates import DistinctTuples
 from dpsql.rewrite.translate.rows.relations import Tracker, require_views, value_of_several_rows
-from dpsql.shadow.splice import table
+from dpsql.shadow.splice import released_table
 
 # See that what stands for one value in a planned statement has one row at most: PostgreSQL would fail when it is paid.
 
@@ -368,7 +368,7 @@ def released(name: str) -> str:
     return f'"public".{quoted_name(name)}'
 
 
-def asked(tree: exp.Expr, constants: Constants) -> Spelled:
+def asked(tree: exp.Expr, constants: Constants) -> SpelledSql:
     """Return a query over released rows, its CTEs in their places, as the shadow is asked it.
 
     Raises:
@@ -386,7 +386,7 @@ def asked(tree: exp.Expr, constants: Constants) -> Spelled:
 
 def awaited(
     place: int, text: str, fields: PublicAnswer, *, several: bool, columns: Mapping[str, Column]
-) -> AwaitedTable:
+) -> DeferredTable:
     """Return the table that the answer to an inner query will be, of which it is known whether it may have `several` rows.
 
     Those of `columns` are within bounds.
@@ -396,7 +396,7 @@ def awaited(
     """
     require_names(fields.names)
     for type_ in fields.types:
-        required(type_)
+        require_known_type(type_)
     token = hashlib.sha256(text.encode()).hexdigest()
     types = tuple(TYPES[type_] for type_ in fields.types)
     bounds = {
@@ -405,7 +405,7 @@ def awaited(
         if name in columns and columns[name].type.is_temporal == type_.is_temporal
         if (within := columns[name].bounds) is not None
     }
-    return awaited_table(place, token, fields.names, types, several=several, bounds=bounds)
+    return deferred_table(place, token, fields.names, types, several=several, bounds=bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,7 +495,7 @@ class Planner:
         queries = []
         for query, of_query, texts in zip(analyzed.statement.queries, analyzed.found_scopes, probes, strict=True):
             copies: dict[int, exp.Expr] = {}
-            tree = copied(query.tree, copies)
+            tree = copy_tree(query.tree, copies)
             found_scopes = of_query.among(copies) or find(tree, self.policy)
             text_of = dict(zip(map(id, found_scopes.scopes), texts, strict=True))
             scopes = tuple((scope, described.of(text_of[id(scope)])) for scope in found_scopes.own)
@@ -508,7 +508,7 @@ class Planner:
         queries, inner = [], list[StatementPlan]()
         for query in resolved.queries:
             require_views(self.context.role, query.nodes)
-            answers: dict[int, AwaitedTable] = {}
+            answers: dict[int, DeferredTable] = {}
             for answer in query.inner:
                 plan, table = self._inner(answer, resolved.described, constants, len(inner))
                 answers[id(answer.node)] = table
@@ -517,13 +517,13 @@ class Planner:
             queries.append((query, tuple(tracked_scope(scope, fields, tracker) for scope, fields in query.scopes)))
         return TrackedStatement(resolved.statement, tuple(queries), tuple(inner))
 
-    def _tracker(self, constants: Constants, answers: Mapping[int, AwaitedTable]) -> Tracker:
+    def _tracker(self, constants: Constants, answers: Mapping[int, DeferredTable]) -> Tracker:
         context = self.context
         return Tracker(self.policy, context.role, constants, context.declared, context.unique, answers)
 
     def _inner(
         self, answer: InnerAnswer, described: Described, constants: Constants, place: int
-    ) -> tuple[StatementPlan, AwaitedTable]:
+    ) -> tuple[StatementPlan, DeferredTable]:
         """Return the plan of an inner query, and the table that its answer will be."""
         tree = answer.query
         text = render(tree)
@@ -542,8 +542,8 @@ class Planner:
         )
         if any(True for _ in values_of_several_rows(flat, rows)):
             raise value_of_several_rows()
-        empty = [table(scope.columns, scope.types, []) for scope in plan.scopes]
-        fields = self.evaluator.rows(Spelled(plan.text(empty)))
+        empty = [released_table(scope.columns, scope.types, []) for scope in plan.scopes]
+        fields = self.evaluator.rows(SpelledSql(plan.text(empty)))
         return plan, awaited(place, text, fields, several=several_rows(flat, rows), columns=columns)
 
     def measure(self, tracked: TrackedStatement) -> StatementPlan:
@@ -583,7 +583,7 @@ class Planner:
                 for quotient in scope.quotients():
                     quotient.keep_possible(context.declared)
                 replace_scope(scope.scope, scope.match, names, place)
-            in_words(resolved.nodes)
+            answer_views_as_subqueries(resolved.nodes)
             drop_private_ctes(resolved.tree, self.policy)
             without_failing(resolved.tree)
             named_plans += zip(places, (plan for _, plan in pairs), strict=True)
@@ -653,5 +653,5 @@ def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:
     if columns and len(fields) != len(columns):
         raise InternalError
     types = [field.type for field in fields] if columns else []  # GROUP BY () has neither keys nor aggregates
-    waiting = tracked.relation if awaiting(tracked.relation) else None
+    waiting = tracked.relation if awaited_tables(tracked.relation) else None
     return ScopePlan(plan, tuple(columns), tuple(types), waiting)

@@ -19,8 +19,8 @@ from dpsql.privacy.features.design import range_of_quotient
 from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.ir.expr import Expr, Facts, Ref, refs
 from dpsql.rewrite.ir.literal import format_value, simplest
 from dpsql.rewrite.ir.relation import Relation
@@ -30,11 +30,11 @@ from dpsql.rewrite.syntax.read.parse import Query
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.scopes import Scope
 from dpsql.rewrite.syntax.whole.single_row import ReleasedRows
-from dpsql.rewrite.syntax.whole.splice import Match, substituted
+from dpsql.rewrite.syntax.whole.splice import Match, substitute_columns
 from dpsql.rewrite.translate.public.constants import Constants
-from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, Moment, aggregate, matcher
-from dpsql.rewrite.translate.rows.computed import Total, parts_of, refused_margin
-from dpsql.rewrite.translate.rows.per_unit import Aggregated, unit_value
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, ComputedStatistic, Margin, Moment, aggregate, matcher
+from dpsql.rewrite.translate.rows.computed_statistics import Total, parts_of, refused_margin
+from dpsql.rewrite.translate.rows.per_unit import AggregatedArgument, unit_value
 from dpsql.rewrite.translate.rows.relations import Tracker
 from dpsql.rewrite.translate.values.context import Names, Translator
 from dpsql.rewrite.translate.values.translator import translator
@@ -62,7 +62,7 @@ class Quotient:
         """Return whether it is a mean, or would be if both were of the same rows."""
         return self.numerator.name == "sum" and self.divisor.name == "count"
 
-    def keep_possible(self, declared: Declared) -> None:
+    def keep_possible(self, declared: DeclaredFacts) -> None:
         """Change what is divided, in its tree, so that the quotient lies where it is known to lie."""
         numerator, other = self.numerator, self.divisor
         env = declared.env(refs(*numerator.args, numerator.where, *other.args, other.where))
@@ -188,7 +188,7 @@ def _reads_total(asked: Aggregate) -> bool:
     """Return whether a margin is asked of what is computed of other groups, too."""
     return (
         isinstance(asked, Margin)
-        and isinstance(asked.of, Computed)
+        and isinstance(asked.of, ComputedStatistic)
         and any(isinstance(part, Total) for part in parts_of(asked.of.formula))
     )
 
@@ -212,10 +212,10 @@ class AnswerBounds:
     scopes: Mapping[int, TrackedScope]
     """The scopes of a statement by their SELECTs."""
     constants: Constants
-    declared: Declared
+    declared: DeclaredFacts
 
     @classmethod
-    def of(cls, scopes: Sequence[TrackedScope], constants: Constants, declared: Declared) -> "AnswerBounds":
+    def of(cls, scopes: Sequence[TrackedScope], constants: Constants, declared: DeclaredFacts) -> "AnswerBounds":
         """Build for a statement with these scopes."""
         return cls({id(tracked.scope.select): tracked for tracked in scopes}, constants, declared)
 
@@ -230,7 +230,7 @@ class AnswerBounds:
         tracked = self.scopes.get(id(query))
         if tracked is not None:
             names, match = self._of_scope(tracked), tracked.match
-            return self._computed(query, Names({"": names}), ctes, lambda node: substituted(node, match, None))
+            return self._computed(query, Names({"": names}), ctes, lambda node: substitute_columns(node, match, None))
         if any(value and key not in _PASSING for key, value in query.args.items()):
             return {}
         tables = {item_name(item): self._item(item, ctes) for item in from_items(query)}
@@ -263,9 +263,9 @@ class AnswerBounds:
                 names[f"a{place}"] = Ref(0, "", f"a{place}", value.column)
         return names
 
-    def _argument(self, tracked: TrackedScope, expr: Expr) -> Aggregated:
-        env = narrowed(refs(expr), tracked.relation.condition, self.declared)
-        return Aggregated(expr, facts(expr, {**self.declared.env(refs(expr)), **(env or {})}), 1)
+    def _argument(self, tracked: TrackedScope, expr: Expr) -> AggregatedArgument:
+        env = refine_by_predicate(refs(expr), tracked.relation.condition, self.declared)
+        return AggregatedArgument(expr, facts(expr, {**self.declared.env(refs(expr)), **(env or {})}), 1)
 
     def _computed(
         self,

@@ -12,11 +12,11 @@ from dpsql.gateway.plans.planning import Planner
 from dpsql.policy.model import Policy, Role, TableName, View
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.question import ColumnDescription
-from dpsql.rewrite.analysis.bounds import assumed, facts
-from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.bounds import facts, facts_if_possible
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.owners import Unique, owners
-from dpsql.rewrite.bind.reading import Binder, BoundReader, PlanningShadow, is_moving
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
+from dpsql.rewrite.bind.bound_reader import Binder, BoundReader, PlanningShadow, is_moving
 from dpsql.rewrite.ir.expr import TRUE, Facts, conjuncts, refs
 from dpsql.rewrite.ir.literal import quoted_name
 from dpsql.rewrite.ir.relation import Relation
@@ -112,7 +112,7 @@ def _unique(policy: Policy) -> Unique:
 
 def tracked_relations(
     analyzed: AnalyzedStatement, policy: Policy, role: Role, shadow: PlanningShadow
-) -> Iterator[tuple[Relation, Declared]]:
+) -> Iterator[tuple[Relation, DeclaredFacts]]:
     """Yield what a statement reads, with what is declared of it: of public tables nothing is known.
 
     Raises:
@@ -124,7 +124,7 @@ def tracked_relations(
         if table.public
         for name in table.columns
     }
-    declared = Declared(unknown)
+    declared = DeclaredFacts(unknown)
     context = PlanningContext(role, declared, {}, _unique(policy), policy.tables)
     planner = Planner(policy, context, shadow)
     resolved = planner.resolve(analyzed, ())
@@ -171,7 +171,7 @@ def _decided(table: str, role: Role, policy: Policy, shadow: PlanningShadow) -> 
     ((relation, declared),) = tracked_relations(analyzed, policy, role, shadow)
     condition = relation.condition
     env = declared.env(refs(condition))
-    if narrowed(refs(condition), condition, declared) is None:
+    if refine_by_predicate(refs(condition), condition, declared) is None:
         return "no"
-    fails = any(assumed(part, env, holds=False, chosen=False)[1] for part in conjuncts(condition))
+    fails = any(facts_if_possible(part, env, holds=False, chosen=False)[1] for part in conjuncts(condition))
     return None if (fails and condition != TRUE) or facts(condition, env).nullable else "every"

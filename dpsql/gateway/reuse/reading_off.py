@@ -20,7 +20,8 @@ from itertools import islice
 
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ToldRelease
-from dpsql.engines.base import Edition
+from dpsql.byte_limited_cache import ByteLimitedCache
+from dpsql.engines.base import SnapshotVersion
 from dpsql.errors import DpsqlError, QueryCanceled, TooComplex
 from dpsql.gateway.catalogue.virtual_tables import KnownRelease
 from dpsql.gateway.measuring import Measuring, WrittenQuestion, account, hashed_words, read_question
@@ -35,11 +36,10 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.release import Draws, Release
 from dpsql.privacy.release.target import is_aimed, is_met
-from dpsql.privacy.reuse.derived import Derived
+from dpsql.privacy.reuse.derived_draws import DerivedDraws
 from dpsql.privacy.reuse.lens import Lens, ToldNoise, lens, needed_sums
 from dpsql.question import Argument, Settings
-from dpsql.remembered import Remembered
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.same_rows import EnforcedColumns, condition_words
 
 # The releases that a role has paid for, with what they measure: planned again, and believed if the key agrees.
@@ -124,7 +124,7 @@ class _Listed:
 class _OfRole:
     """One role's releases in one epoch, of one copy of the records."""
 
-    since: tuple[int, Edition | None]
+    since: tuple[int, SnapshotVersion | None]
     last: int = 0
     releases: list[_Listed] = field(default_factory=list)
     told: tuple[Told, ...] = ()
@@ -286,9 +286,9 @@ _LENS_SECONDS = 1.0
 class Lenses:
     """Lenses by what is read off what."""
 
-    def __init__(self, declared: Declared, enforced: EnforcedColumns) -> None:
+    def __init__(self, declared: DeclaredFacts, enforced: EnforcedColumns) -> None:
         self._declared, self._enforced = declared, enforced
-        self._known: Remembered[tuple[Lens | None]] = Remembered(_MOST_LENSES, _weighed)
+        self._known: ByteLimitedCache[tuple[Lens | None]] = ByteLimitedCache(_MOST_LENSES, _weighed)
 
     def of_statement(self, *, until_found: bool = False) -> "LensesOfStatement":
         """Return what finds some for one statement, however long it takes if an answer that was given needs them."""
@@ -390,7 +390,7 @@ class ReadingOff:
         policy: Policy,
         measuring: Measuring,
         told: ToldReleases,
-        declared: Declared,
+        declared: DeclaredFacts,
         enforced: EnforcedColumns,
     ) -> None:
         self._policy, self._measuring, self._told = policy, measuring, told
@@ -424,7 +424,7 @@ class ReadingOff:
             name: self._measuring.keys_of_draws(parts[identity], drawn[identity], request, epoch)
             for name, identity in names.items()
             if name not in known and identity in drawn and is_declared(parts[identity])
-            if not isinstance(drawn[identity], Derived)
+            if not isinstance(drawn[identity], DerivedDraws)
         }
         if readings:
             self._measuring.keep_readings(readings, request)
@@ -525,7 +525,9 @@ class ReadingOff:
             return NOTHING_READ
         return ReadOff(
             {
-                identity: Derived.through(through, Draws.of((told.measurement, Release.from_bytes(stored[told.key]))))
+                identity: DerivedDraws.through(
+                    through, Draws.of((told.measurement, Release.from_bytes(stored[told.key])))
+                )
                 for identity, (told, through) in there.items()
             },
             {identity: told for identity, (told, _) in there.items()},

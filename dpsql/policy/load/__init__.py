@@ -11,8 +11,8 @@ from dpsql.errors import InternalError
 from dpsql.policy.config import Config
 from dpsql.policy.load.document import Document, Mistakes, expand, read_document, suggestion
 from dpsql.policy.load.operation import Operation, engine_of, ldap_of, ledger_of, listen_of, shadow_of, snapshot_of
-from dpsql.policy.load.roles import Access, budgets_of, concentrated, read_roles, shared, users_of
-from dpsql.policy.load.shapes import ConfigShape, TableShape, ViewShape, shaped
+from dpsql.policy.load.roles import Access, budgets_of, read_roles, users_of, with_user_shares, with_zcdp_deltas
+from dpsql.policy.load.shapes import ConfigShape, TableShape, ViewShape, read_shape
 from dpsql.policy.load.tables import SchemaFile, Schemas, ViewFile, tables_of
 from dpsql.policy.model import PUBLIC, Policy, TableName, fingerprint, schemas_of
 
@@ -35,7 +35,7 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
         mistakes.settle()
         raise InternalError
     document = expand(document, path.parent, environment, mistakes)
-    shape = shaped(ConfigShape, document, mistakes)
+    shape = read_shape(ConfigShape, document, mistakes)
     schemas = _schemas(path, shape, document, mistakes)
     config = _config(path, Access(document, shape, schemas, mistakes))
     mistakes.settle()
@@ -59,12 +59,12 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
     files, views = list[SchemaFile](), list[ViewFile]()
     for name, schema in read.items():
         if schema is not None and schema.has(("view",)):
-            views.append(ViewFile(name, schema, shaped(ViewShape, schema, mistakes), mistakes))
+            views.append(ViewFile(name, schema, read_shape(ViewShape, schema, mistakes), mistakes))
         elif schema is not None:
-            files.append(SchemaFile(name, schema, shaped(TableShape, schema, mistakes), mistakes))
+            files.append(SchemaFile(name, schema, read_shape(TableShape, schema, mistakes), mistakes))
     every: list[SchemaFile | ViewFile] = [*files, *views]
     for file in every:
-        _see_folder(directory, file)
+        _require_folder_schema(directory, file)
     complete = 0 < len(files) + len(views) == len(places)
     return tables_of(files, views, complete=complete)
 
@@ -87,7 +87,7 @@ def _schema_files(directory: Path) -> Iterator[Path]:
             yield place
 
 
-def _see_folder(directory: Path, file: SchemaFile | ViewFile) -> None:
+def _require_folder_schema(directory: Path, file: SchemaFile | ViewFile) -> None:
     """See that what a folder's file declares is of the schema that the folder is called after."""
     folder, name = Path(file.document.file).parent, file.shape.table
     schema = None if name is None else TableName.of(name).schema
@@ -102,8 +102,8 @@ def _config(path: Path, access: Access) -> Config | None:
     tables = access.schemas.tables
     operation = Operation(access.document, shape, path.parent, access.mistakes)
     budgets = budgets_of(access)
-    roles, users = shared(read_roles(access, budgets), access), users_of(access)
-    budgets = concentrated(budgets, roles, access)
+    roles, users = with_user_shares(read_roles(access, budgets), access), users_of(access)
+    budgets = with_zcdp_deltas(budgets, roles, access)
     engine, ledger = engine_of(operation), ledger_of(operation)
     if shape.dataset is None or engine is None or ledger is None:
         return None

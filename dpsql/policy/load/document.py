@@ -20,7 +20,7 @@ Path = tuple[str | int, ...]
 """Where a value stands in a file: the keys and positions that lead to it."""
 
 
-class Positioned(Protocol):
+class LocatedFile(Protocol):
     """A file that knows the lines of its values."""
 
     @property
@@ -52,25 +52,25 @@ class Mistakes:
     """What is right and may be meant otherwise."""
     _places: set[tuple[str, Path]] = field(default_factory=set)
 
-    def add(self, document: Positioned, path: Path, text: str) -> None:
+    def add(self, document: LocatedFile, path: Path, text: str) -> None:
         """Note a mistake at a place of a file."""
-        place = f"{dotted(path)}: " if path else ""
+        place = f"{dotted_path(path)}: " if path else ""
         self.gathered.append(Mistake(document.file, document.line(path), _on_one_line(place + text)))
         self._places.add((document.file, path))
 
-    def ignore(self, document: Positioned, path: Path) -> None:
+    def ignore(self, document: LocatedFile, path: Path) -> None:
         """Let nothing be told of a place, which belongs to a mistake beside it."""
         self._places.add((document.file, path))
 
-    def note(self, document: Positioned, path: Path, text: str) -> None:
+    def note(self, document: LocatedFile, path: Path, text: str) -> None:
         """Note what is no mistake."""
-        self.notes.append(Mistake(document.file, document.line(path), _on_one_line(f"{dotted(path)}: {text}")))
+        self.notes.append(Mistake(document.file, document.line(path), _on_one_line(f"{dotted_path(path)}: {text}")))
 
     def add_file(self, file: str, text: str, line: int = 1) -> None:
         """Note a mistake of a whole file."""
         self.gathered.append(Mistake(file, line, text))
 
-    def touch(self, document: Positioned, path: Path) -> bool:
+    def touch(self, document: LocatedFile, path: Path) -> bool:
         """Return whether a mistake is known at `path` or below: what follows from it need not be told."""
         return any(file == document.file and place[: len(path)] == path for file, place in self._places)
 
@@ -82,12 +82,14 @@ class Mistakes:
         """
         if not self.gathered:
             return
+        # All mistakes at once: whoever writes a policy mends the file in one go, and need not start the server ten
+        # times.
         ordered = sorted(set(self.gathered))
         number = "1 mistake" if len(ordered) == 1 else f"{len(ordered)} mistakes"
         raise ConfigError("\n".join(str(mistake) for mistake in ordered), hint=f"{number} in the configuration.")
 
 
-def dotted(path: Path) -> str:
+def dotted_path(path: Path) -> str:
     """Write a path as people do: `columns.fare.bounds[1]`."""
     text = ""
     for step in path:
@@ -114,11 +116,13 @@ def suggestion(word: str, choices: Iterable[str]) -> str:
 
 Tree = str | list["Tree"] | dict[str, "Tree"]
 
+# YAML's aliases can make a file of a few hundred bytes unfold to billions of nodes.
 _DEEPEST = 12
 _LARGEST = 200_000
 _CORE = "tag:yaml.org,2002:"
 _NO_SPACE = re.compile(r"[A-Za-z_][\w-]*:[^\s/]")
 """A key whose value begins at once, which YAML takes for one text."""
+# max_rows: 1.000 would be one row to YAML, and a thousand to many of those who write it.
 _GROUPED = re.compile(r"[1-9]\d{0,2}\.\d00")
 """A number that many take for thousands."""
 
@@ -331,6 +335,7 @@ class _Expansion:
             return [entry for entry in entries if entry is not None]
         if "${" not in tree:
             return tree
+        # A DSN with its password must not stand in an error message because something else in it is wrong.
         self.hidden.add(path)
         try:
             return _PLACEHOLDER.sub(lambda match: self._value(match[1]), tree)
@@ -346,6 +351,7 @@ class _Expansion:
             return self.environment[name]
         place = self.base / name.removeprefix("file:")
         try:
+            # Files of secrets end with a line feed when an editor has written them.
             return place.read_text(encoding="utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError):
             raise ValueError(f"needs the file {place}, which can't be read") from None

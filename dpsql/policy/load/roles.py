@@ -6,10 +6,10 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 from dpsql.policy.config import User
-from dpsql.policy.load.document import Document, Mistakes, Path, dotted, suggestion
+from dpsql.policy.load.document import Document, Mistakes, Path, dotted_path, suggestion
 from dpsql.policy.load.scalars import identifier
 from dpsql.policy.load.shapes import AmountShape, BudgetShape, ConfigShape, RoleShape, UserShape
-from dpsql.policy.load.tables import Schemas, kept_name
+from dpsql.policy.load.tables import Schemas, canonical_name
 from dpsql.policy.model import (
     CHOOSING,
     Accounting,
@@ -80,13 +80,13 @@ class Rights:
             if self._is_in_part(name, place) and not text.strip():
                 self._wrong(place, "is no condition; write one over the table's columns, in SQL")
             row_conditions[name] = RowCondition(
-                text, f"{self.document.file}:{self.document.line(place)}: {dotted(place)}"
+                text, f"{self.document.file}:{self.document.line(place)}: {dotted_path(place)}"
             )
         return row_conditions
 
     def _named(self, written: str, before: Collection[str], place: Path) -> str:
         """Return the name by which a table is kept; note it if it was given before, by its other name."""
-        name = kept_name(written)
+        name = canonical_name(written)
         if name in before:
             self._wrong((*place, written), f'is the same table as "{name}", which stands beside it')
         return name
@@ -204,7 +204,7 @@ def read_roles(access: Access, budgets: Mapping[str, DatasetBudget]) -> dict[str
     return {role.name: role for role in built if role is not None}
 
 
-def concentrated(
+def with_zcdp_deltas(
     budgets: Mapping[str, DatasetBudget], roles: Mapping[str, Role], access: Access
 ) -> dict[str, DatasetBudget]:
     """Return the data set's budgets with what part of δ each turns ρ into ε at, where charges add up by zCDP."""
@@ -255,7 +255,7 @@ def _check_password(name: str, shape: UserShape, access: Access) -> None:
         access.wrong(path, 'lacks the key "password" (or "ldap: true")')
 
 
-def shared(roles: Mapping[str, Role], access: Access) -> dict[str, Role]:
+def with_user_shares(roles: Mapping[str, Role], access: Access) -> dict[str, Role]:
     """Return the roles with what single users may spend of their budgets."""
     of: dict[str, dict[str, Fraction]] = {name: {} for name in roles}
     for name, shape in access.shape.users.items():

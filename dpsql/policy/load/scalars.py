@@ -54,6 +54,7 @@ _LONGEST_AMOUNT, _LEAST_AMOUNT = 100, Fraction(1, 10**99)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+# Exact: "0.1" is 1/10. A float would be a little more than that, and ten charges of it a little more than 1.
 def fraction_of(text: str) -> Fraction:
     """Read a decimal number exactly."""
     if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
@@ -169,6 +170,7 @@ def host(text: str) -> str:
 
 def identifier(text: str) -> str:
     """Read the name of a table, a column, a role or a user."""
+    # PostgreSQL cuts names after 63 bytes: two longer ones could become one.
     if not text.isprintable() or not text.strip() or len(text.encode()) > 63:
         raise ValueError("must be a name of 1 to 63 bytes without control characters")
     return text
@@ -215,6 +217,7 @@ def verifier(text: str) -> str:
         )
     except binascii.Error:
         salt = stored = server = b""
+    # SHA-256 has 32 bytes, and RFC 7677 wants 4,096 iterations at least.
     if not match or int(match[1]) < 4096 or not salt or len(stored) != 32 or len(server) != 32:
         raise ValueError("must be a SCRAM-SHA-256 verifier, not a password; `dpsql user` makes one")
     return text
@@ -260,7 +263,7 @@ def _of_characters(name: str, length: str | None, scale: str | None) -> str:
     return f"character({1 if length is None else int(length)})"
 
 
-def bound(kind: SqlType, text: str) -> Fraction:
+def bound_value(kind: SqlType, text: str) -> Fraction:
     """Read one bound of a column of this type; dates as days, timestamps as microseconds since 1970-01-01."""
     if kind.is_temporal:
         return Fraction(moment(kind, text))
@@ -327,7 +330,7 @@ def domain_value(kind: SqlType, declared: str, text: str) -> Value:
         return text
     if kind is SqlType.BOOLEAN:
         return flag(text)
-    value = bound(kind, text)
+    value = bound_value(kind, text)
     return int(value) if kind.is_integer or kind.is_temporal or kind.is_span else value
 
 

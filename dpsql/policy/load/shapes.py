@@ -663,7 +663,7 @@ _CONTAINERS = {
 }
 
 
-def shaped(kind: type[S], document: Document, mistakes: Mistakes) -> S:
+def read_shape(kind: type[S], document: Document, mistakes: Mistakes) -> S:
     """Read a document as a shape; mistakes are noted and left out."""
     root = copy.deepcopy(dict(document.root))
     while (shape := _attempt(kind, root, document, mistakes)) is None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpsql.policy.growth import Every, Grows, TermLength
 from dpsql.policy.interval import Interval
 from dpsql.policy.load import scalars
-from dpsql.policy.load.document import Document, Mistakes, Path, Positioned, suggestion
+from dpsql.policy.load.document import Document, LocatedFile, Mistakes, Path, suggestion
 from dpsql.policy.load.scalars import identifier, json_keys
 from dpsql.policy.load.shapes import ColumnShape, PathShape, TableShape, UnitShape, ViewShape
 from dpsql.policy.model import (
@@ -34,7 +34,7 @@ _NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
 
 
 def bounds_of(
-    kind: SqlType, texts: Sequence[str] | None, path: Path, document: Positioned, mistakes: Mistakes
+    kind: SqlType, texts: Sequence[str] | None, path: Path, document: LocatedFile, mistakes: Mistakes
 ) -> Interval | None:
     """Read `bounds`; note mistakes and return None."""
     if texts is None:
@@ -45,7 +45,7 @@ def bounds_of(
     ends: list[Fraction] = []
     for at, text in enumerate(texts):
         try:
-            ends.append(scalars.bound(kind, text))
+            ends.append(scalars.bound_value(kind, text))
         except ValueError as failure:
             mistakes.add(document, (*path, at), f'is "{text}"; it {failure}')
     if len(ends) < 2:
@@ -62,7 +62,7 @@ def declared_values(
     declared: str,
     texts: Sequence[str] | None,
     path: Path,
-    document: Positioned,
+    document: LocatedFile,
     mistakes: Mistakes,
 ) -> tuple[Value, ...] | None:
     """Read `values`; note mistakes and return None."""
@@ -72,7 +72,7 @@ def declared_values(
     for at, text in enumerate(texts):
         try:
             value = scalars.domain_value(kind, declared, text)
-            _see_room(declared, value)
+            _require_room(declared, value)
         except ValueError as failure:
             mistakes.add(document, (*path, at), f'is "{text}"; it {failure}')
             continue
@@ -82,7 +82,7 @@ def declared_values(
     return tuple(text_of)
 
 
-def _see_room(declared: str, value: Value) -> None:
+def _require_room(declared: str, value: Value) -> None:
     """See that a value has room in a type of some length: another would be shown in its place.
 
     Raises:
@@ -231,7 +231,7 @@ def joint_references(
     """Check the references of several columns and return those that are right."""
     references = {}
     for written, pairs in (file.shape.references or {}).items():
-        path, table = ("references", written), kept_name(written)
+        path, table = ("references", written), canonical_name(written)
         if table != written and table in (file.shape.references or {}):
             file.wrong(path, f'is the same table as "{table}", which stands beside it')
         if _are_pairs(pairs, path, file):
@@ -246,7 +246,7 @@ def joint_references(
     return references
 
 
-def pointed_to(
+def referenced_columns(
     file: SchemaFile, columns: Sequence[str], others: Mapping[str, SchemaFile]
 ) -> tuple[str, tuple[str, ...]] | None:
     """Return which columns of which table some columns point to, each to that in its place; None if to none."""
@@ -257,11 +257,11 @@ def pointed_to(
         return None if key is None else named
     for table, pairs in (file.shape.references or {}).items():
         if pairs.keys() == set(columns):
-            return kept_name(table), tuple(pairs[column] for column in columns)
+            return canonical_name(table), tuple(pairs[column] for column in columns)
     return None
 
 
-def kept_name(written: str) -> str:
+def canonical_name(written: str) -> str:
     """Return the text by which a table is kept, whose name is a key in YAML."""
     return TableName.of(written).text
 
@@ -361,7 +361,7 @@ def _unit_through(
     seen, here, columns = {id(file)}, file, names
     first: Reference | None = None
     while True:
-        pointed = pointed_to(here, columns, others)
+        pointed = referenced_columns(here, columns, others)
         if pointed is None:
             if here is file:
                 file.wrong(path, _points_nowhere(names))

@@ -30,19 +30,26 @@ from dpsql.privacy.features.feature import (
     Readout,
     Shape,
     Weights,
-    added,
+    add_weights,
     mean,
     mean_weights,
     row_count,
     scale,
-    times,
+    scale_weights,
 )
 from dpsql.privacy.features.known_statistics import ANYWHERE, Mean, inverted_width, statistic
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Possible
 from dpsql.privacy.mechanisms.extreme import BEYOND
 from dpsql.rewrite.ir.expr import TRUE, Expr
-from dpsql.rewrite.translate.rows.computed import Arithmetic, Formula, Number, Of, Rounded, Total
+from dpsql.rewrite.translate.rows.computed_statistics import (
+    Arithmetic,
+    Formula,
+    Number,
+    RoundedNumber,
+    StatisticRef,
+    Total,
+)
 
 _MOST_ENDS = 256
 """Ways in which rows that C takes off may lie that are tried one by one."""
@@ -109,7 +116,7 @@ class ComputedMargin:
         match formula:
             case Number():
                 return _Moved(float(formula.value))
-            case Of(place=place):
+            case StatisticRef(place=place):
                 return self._statistic(place)
             case Total(place=place):
                 readout, sums = self.readouts[place], self.totals[formula].sums
@@ -123,7 +130,7 @@ class ComputedMargin:
                     {formula: kind.gradient(own, ANYWHERE)},
                     self.off[place] * math.sqrt(groups),
                 )
-            case Rounded(of=of, step=step, off=off):
+            case RoundedNumber(of=of, step=step, off=off):
                 moved = self._moved(of)
                 return None if moved is None else _beside(moved, float(step * off))
             case Arithmetic(operator=operator, left=one, right=other, ends=ends):
@@ -157,7 +164,7 @@ class ComputedMargin:
         if not isinstance(kind, Mean):
             return _Moved(value, {}, width + off)
         n = row_count(readout, estimates)
-        along = times(
+        along = scale_weights(
             mean_weights(readout, mean(readout, estimates, n, kind.of), kind.of), scale(readout, kind.of).half / n
         )
         return _Moved(value, self._as_far(_Moved(value, {None: along}), width), off)
@@ -192,7 +199,7 @@ class ComputedMargin:
         """Return along what a value is moved, as far as its own interval reaches."""
         reached = self._reach(moved.along)
         factor = width / reached if reached else 0.0
-        return {total: times(weights, factor) for total, weights in moved.along.items()}
+        return {total: scale_weights(weights, factor) for total, weights in moved.along.items()}
 
     def _off(self, moved: _Moved) -> float:
         return self._reach(moved.along) + moved.beside
@@ -205,25 +212,25 @@ class ComputedMargin:
             return math.inf
         if along.keys() <= {None}:
             return self.margins.reached(self.estimates)(along[None])
-        pieces = self._pieces(added(*along.values()), 1, 1.0)
+        pieces = self._pieces(add_weights(*along.values()), 1, 1.0)
         for (within, noise), number in self.others.items():
             weights = [weights for total, weights in along.items() if total in within]
-            pieces += self._pieces(added(*weights), number, noise) if weights else []
+            pieces += self._pieces(add_weights(*weights), number, noise) if weights else []
         return reach(pieces, self.margins.unit)
 
     def _pieces(self, weights: Weights, number: int, noise: float) -> list[Piece]:
-        return self.margins.pieces(times(weights, noise), number)
+        return self.margins.pieces(scale_weights(weights, noise), number)
 
     def _value(self, formula: Formula, own: Estimates, totals: Mapping[Total, Estimates]) -> float | None:
         """Return what is computed of other sums."""
         match formula:
             case Number(value=value):
                 return float(value)
-            case Of(place=place):
+            case StatisticRef(place=place):
                 return self._estimate(place, own)
             case Total(place=place):
                 return self._estimate(place, totals.get(formula, self.totals[formula].sums))
-            case Rounded(of=of):
+            case RoundedNumber(of=of):
                 return self._value(of, own, totals)
             case Arithmetic(operator=operator, left=one, right=other, ends=ends):
                 left, right = self._value(one, own, totals), self._value(other, own, totals)
@@ -295,12 +302,16 @@ class ComputedMargin:
 def _sum(left: _Moved, right: _Moved, factor: float) -> _Moved:
     along = dict(left.along)
     for total, weights in right.along.items():
-        along[total] = added(along[total], times(weights, factor)) if total in along else times(weights, factor)
+        along[total] = (
+            add_weights(along[total], scale_weights(weights, factor))
+            if total in along
+            else scale_weights(weights, factor)
+        )
     return _Moved(left.value + factor * right.value, along, left.beside + abs(factor) * right.beside)
 
 
 def _times(moved: _Moved, factor: float) -> _Moved:
-    along = {total: times(weights, factor) for total, weights in moved.along.items()}
+    along = {total: scale_weights(weights, factor) for total, weights in moved.along.items()}
     return _Moved(moved.value * factor, along, moved.beside * abs(factor))
 
 

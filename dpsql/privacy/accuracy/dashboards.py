@@ -40,7 +40,7 @@ _WORTH = 1.1
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ErrorComparison:
     """The expected errors of one statistic in one of the usual number of groups, relative to the answer."""
 
     output: OutputKind
@@ -68,7 +68,7 @@ class Dashboard:
     """Of one question."""
     in_groups: int
     """In how many groups of a question a person may have rows at most."""
-    compared: tuple[Compared, ...]
+    compared: tuple[ErrorComparison, ...]
 
     @property
     def least(self) -> float:
@@ -127,7 +127,7 @@ def dashboard(size: Size, plan: EpsilonPlan, questions: int, delta: Fraction = D
     in_groups = min(size.max_rows, size.groups)
     pure, spreads = plan.each / questions, in_groups > 1 and size.groups >= FEWEST_CHOSEN
     compared = tuple(
-        Compared(
+        ErrorComparison(
             output,
             size.asked(output).error(float(pure)),
             error_of_rho(output, size, per_query, size.max_rows),

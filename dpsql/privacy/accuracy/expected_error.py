@@ -7,7 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from dpsql.privacy.accuracy.margin import Margins, distinct_half_width, least_told
-from dpsql.privacy.features.feature import ONE, Readout, Shape, added, times
+from dpsql.privacy.features.feature import ONE, Readout, Shape, add_weights, scale_weights
 from dpsql.privacy.features.known_statistics import ANYWHERE, noise_ratio, statistic
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (
@@ -28,7 +28,7 @@ from dpsql.rewrite.ir.relation import reads_all
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedError:
     """The expected error of one output of a group of the expected size."""
 
     output: str
@@ -48,7 +48,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DetectionLimit:
     """From how many rows on one output says that there is any."""
 
     output: str
@@ -82,7 +82,7 @@ ForeseenBounds = Mapping[int, ForeseenBound]
 """By the place of a part the C that will be chosen for it."""
 
 
-def expected(plan: MeasurementPlan, bounds: ForeseenBounds = MappingProxyType({})) -> list[Expected]:
+def expected_errors(plan: MeasurementPlan, bounds: ForeseenBounds = MappingProxyType({})) -> list[ExpectedError]:
     """Return the expected errors of the outputs that are read off sums, and of quantiles by their ranks."""
     least, most = (
         {place: bound.least for place, bound in bounds.items()},
@@ -95,7 +95,7 @@ def expected(plan: MeasurementPlan, bounds: ForeseenBounds = MappingProxyType({}
     ]
 
 
-def _expected(plan: MeasurementPlan, bounds: _Bounds) -> list[tuple[Output, Expected]]:
+def _expected(plan: MeasurementPlan, bounds: _Bounds) -> list[tuple[Output, ExpectedError]]:
     found = [
         (output, expected_error)
         for output in plan.outputs
@@ -105,7 +105,7 @@ def _expected(plan: MeasurementPlan, bounds: _Bounds) -> list[tuple[Output, Expe
     return [(output, error) for output, error in found if error is not None]
 
 
-def told_from(plan: MeasurementPlan, bounds: ForeseenBounds = MappingProxyType({})) -> Iterator[Told]:
+def detection_limits(plan: MeasurementPlan, bounds: ForeseenBounds = MappingProxyType({})) -> Iterator[DetectionLimit]:
     """Yield what is decided by whether there is any row, and from how many on it is told."""
     for output in plan.outputs:
         if not isinstance(output, VoteOutput) or output.part is None or not plan.parts or output.margin:
@@ -115,7 +115,7 @@ def told_from(plan: MeasurementPlan, bounds: ForeseenBounds = MappingProxyType({
             chosen = (None,) if foreseen is None else (foreseen.least, foreseen.most or foreseen.least)
             rows = [_rows_told(sums, output.readouts, max(len(plan.groups.grouped), 1), bound) for bound in chosen]
             name = "count(DISTINCT …)" if output.name == "count" else f"{output.name}(…)"
-            yield Told(name, rows[0], rows[-1] if rows[-1] > rows[0] else None, _given(plan, output, bounds))
+            yield DetectionLimit(name, rows[0], rows[-1] if rows[-1] > rows[0] else None, _given(plan, output, bounds))
 
 
 def _rows_told(sums: Sums, readouts: Sequence[Readout], groups: int, bound: ChosenBound | None) -> int:
@@ -135,7 +135,7 @@ def _given(plan: MeasurementPlan, output: Output, bounds: ForeseenBounds) -> str
     return f", if C is {rows:,}" if part is not None and part.bound.up_to is not None else ""
 
 
-def _ranks(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Iterator[Expected]:
+def _ranks(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Iterator[ExpectedError]:
     """Give by how many ranks chosen points may be off; by how much in value depends on where the values lie."""
     if not isinstance(output, QuantileOutput) or output.part is None or not plan.parts:
         return
@@ -148,10 +148,10 @@ def _ranks(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Iterator[E
         ranks = buckets.ranks(q)
         if ranks is not None:
             name = "median" if 2 * q == 1 else f"{float(q):g}-quantile"
-            yield Expected(f"{name}({describe(buckets.x.expr)})", ranks, None, " ranks")
+            yield ExpectedError(f"{name}({describe(buckets.x.expr)})", ranks, None, " ranks")
 
 
-def _of(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Expected | None:
+def _of(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> ExpectedError | None:
     match output:
         case StatisticOutput(part=part, readout=readout, margin=False) if part is not None and plan.parts:
             sums = plan.parts[part]
@@ -165,11 +165,11 @@ def _of(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Expected | No
             sums = plan.parts[part]
             if not isinstance(sums, Sums):
                 return None
-            return Expected(f"distinct {sums.distinct.value}", distinct_half_width(sums), None)
+            return ExpectedError(f"distinct {sums.distinct.value}", distinct_half_width(sums), None)
     return None
 
 
-def _quotient(plan: MeasurementPlan, part: int, whole: int, bounds: _Bounds) -> Expected | None:
+def _quotient(plan: MeasurementPlan, part: int, whole: int, bounds: _Bounds) -> ExpectedError | None:
     """Return how far a quotient is off, of values in the middle of their bounds: its derivative says.
 
     A/B moves by (dA − (A/B)·dB)/B, where both are sums of the same coordinates.
@@ -188,12 +188,12 @@ def _quotient(plan: MeasurementPlan, part: int, whole: int, bounds: _Bounds) -> 
         return None
     weights = [kind.gradient(readout, ANYWHERE) for kind, readout in zip(kinds, both, strict=True)]
     margins = Margins.of(sums).times(Fraction(1.0 if plan.added_up is None else plan.added_up.noise))
-    moved = added(times(weights[0], 1 / b), times(weights[1], -a / b**2))
+    moved = add_weights(scale_weights(weights[0], 1 / b), scale_weights(weights[1], -a / b**2))
     margin, number = margins.reached({ONE: rows})(moved), _number(rows)
     name = " / ".join(map(_name, both))
     if not all(_keeps_all(sums, readout) for readout in both):
-        return Expected(name, margin, None, f" if all {number} match, more if fewer do,")
-    return Expected(name, margin, margin * b / a, compared=f"{number} with values in the middle of their bounds")
+        return ExpectedError(name, margin, None, f" if all {number} match, more if fewer do,")
+    return ExpectedError(name, margin, margin * b / a, compared=f"{number} with values in the middle of their bounds")
 
 
 def _settled(sums: Sums, bound: ChosenBound | None, *readouts: Readout) -> tuple[Sums, int, tuple[Readout, ...]]:
@@ -214,7 +214,7 @@ def _number(rows: float) -> str:
     return f"{rows:,.0f} {'row' if rows == 1 else 'rows'}"
 
 
-def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | None) -> Expected | None:
+def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | None) -> ExpectedError | None:
     sums, cut, (readout,) = _settled(sums, bound, readout)
     rows, kind = _rows(sums, readout), statistic(readout.moment.name)
     estimates = dict.fromkeys(readout.features, 0.0) | {
@@ -226,15 +226,15 @@ def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | 
         return None
     name = _name(readout)
     if rows is None:
-        return Expected(name, margin, None)
+        return ExpectedError(name, margin, None)
     number = _number(rows)
     if not _keeps_all(sums, readout):
         fixed = kind.counts or kind.adds_up  # whose noise is the same, however many rows there are
-        return Expected(name, margin, None, "" if fixed else f" if all {number} match, more if fewer do,")
+        return ExpectedError(name, margin, None, "" if fixed else f" if all {number} match, more if fewer do,")
     middle = number if kind.counts else f"{number} with values in the middle of their bounds"
     relative = _relative(readout, margin, rows)
     unit = f" of {middle}" if relative is None and not (kind.counts or kind.adds_up) else ""
-    return Expected(name, margin, relative, unit, compared=middle)
+    return ExpectedError(name, margin, relative, unit, compared=middle)
 
 
 def _keeps_all(sums: Sums, readout: Readout) -> bool:

@@ -30,7 +30,7 @@ from dpsql.privacy.features.feature import (
     readable_features,
     row_count,
 )
-from dpsql.privacy.features.known_statistics import combined, statistic
+from dpsql.privacy.features.known_statistics import coordinate_weights, statistic
 from dpsql.privacy.features.lattice import on_lattice
 from dpsql.privacy.measurement.contribution import foreseen
 from dpsql.privacy.measurement.plan import MeasurementPlan
@@ -204,7 +204,7 @@ class Margins:
 
         def reached(weighted: Weights) -> float:
             wide = weighted if self.end is None else self.end.onto_wide(weighted)
-            noise = self.reach(combined(wide, self.readable), level)
+            noise = self.reach(coordinate_weights(wide, self.readable), level)
             each = weighted if self.end is None else {self.end.widened(f): w for f, w in weighted.items()}
             rounding = rows * sum(abs(float(w)) * self.rounded[f] for f, w in each.items() if f in self.rounded)
             return noise + rounding if rounding > noise * _SEEN else noise
@@ -245,7 +245,7 @@ class Margins:
     def pieces(self, weighted: Weights, groups: int) -> list[Piece]:
         """Return the draws of a weighted sum of features, of each of so many groups."""
         wide = weighted if self.end is None else self.end.onto_wide(weighted)
-        return self._drawn(combined(wide, self.readable), groups)
+        return self._drawn(coordinate_weights(wide, self.readable), groups)
 
     def _drawn(self, onto: Mapping[int, Number], groups: int = 1) -> list[Piece]:
         pieces = []

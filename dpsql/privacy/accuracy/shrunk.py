@@ -103,14 +103,14 @@ def place_of_margin(width: float | None) -> int | None:
     return None if width is None else last_place(width / _OF_MARGIN)
 
 
-def rounded(value: float | None, place: int | None) -> float | None:
+def round_to_place(value: float | None, place: int | None) -> float | None:
     """Return a number up to a place."""
     if value is None or place is None or not math.isfinite(value) or abs(place) > _MOST:
         return value
     return round(value, -place)
 
 
-def rounded_up(width: float | None, place: int | None, *, real: bool) -> float | None:
+def round_margin_up(width: float | None, place: int | None, *, real: bool) -> float | None:
     """Return a margin up to a place, not smaller than it is, nor than it is with half a unit where the value is rounded."""
     if width is None or place is None or not math.isfinite(width) or abs(place) > _MOST:
         return width

@@ -22,16 +22,16 @@ from dpsql.privacy.features.feature import (
     Estimates,
     Feature,
     Readout,
-    Scaled,
+    ScaledExpr,
     Shape,
     Weights,
-    added,
+    add_weights,
     readable_features,
-    times,
+    scale_weights,
 )
-from dpsql.privacy.features.known_statistics import combined
+from dpsql.privacy.features.known_statistics import coordinate_weights
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, refs
-from dpsql.rewrite.ir.relation import Relation, UnitRows, relations_below
+from dpsql.rewrite.ir.relation import PerUnitRows, Relation, relations_below
 
 _PARTS = 64
 """How many steps what one row adds has there; of counts one."""
@@ -59,11 +59,11 @@ class ChosenEnd:
         return _PARTS if self.each != 1 or self.wide.low.denominator != 1 or not self.number.type.is_integer else 1
 
     @property
-    def told(self) -> Scaled:
+    def told(self) -> ScaledExpr:
         """Return the number that the ladder is told: in `parts` of what one row adds, from 0 to the ladder's end."""
         interval = Interval(Fraction(0), self.each * self.up_to)
         column = replace(self.number.column, bounds=interval)  # within which it need not be clamped twice
-        return Scaled(replace(self.number, column=column), interval)
+        return ScaledExpr(replace(self.number, column=column), interval)
 
     @property
     def narrow(self) -> Interval:
@@ -85,7 +85,7 @@ class ChosenEnd:
         )
         return replace(feature, x=x, y=y)
 
-    def clamped(self, number: Scaled) -> Scaled:
+    def clamped(self, number: ScaledExpr) -> ScaledExpr:
         """Return the number in the bounds for C."""
         return replace(number, interval=self.narrow)
 
@@ -102,19 +102,21 @@ class ChosenEnd:
         value = Feature(Shape.VALUE, feature.where, same.x, block=feature.block)
         match feature.shape:
             case Shape.VALUE:
-                weights = added({same: a}, times(count, b))
+                weights = add_weights({same: a}, scale_weights(count, b))
             case Shape.SQUARE:
-                weights = added({same: a**2, value: 4 * a * b}, times(count, a**2 + 2 * b**2 - 1))
+                weights = add_weights({same: a**2, value: 4 * a * b}, scale_weights(count, a**2 + 2 * b**2 - 1))
             case Shape.PRODUCT:
                 other = replace(value, x=same.y)
-                weights = added({same: a * c}, {value: a * d}, {other: b * c}, times(count, b * d))
+                weights = add_weights({same: a * c}, {value: a * d}, {other: b * c}, scale_weights(count, b * d))
             case _:
                 weights = {same: Fraction(1)}
         return {made: weight for made, weight in weights.items() if weight}
 
     def onto_wide(self, weighted: Weights) -> Weights:
         """Return a weighted sum of narrow features as one of wide features."""
-        return added(*(times(self.made_of(feature, self.wide), weight) for feature, weight in weighted.items()))
+        return add_weights(
+            *(scale_weights(self.made_of(feature, self.wide), weight) for feature, weight in weighted.items())
+        )
 
     def within(self, readout: Readout) -> Readout:
         """Return a readout of the narrow features."""
@@ -158,10 +160,10 @@ class ChosenEnd:
 @lru_cache(maxsize=32)
 def _readable(end: ChosenEnd, features: tuple[Feature, ...]) -> Mapping[Feature, Combination]:
     read = readable_features(features)
-    return {wide: combined(end.made_of(wide, end.narrow), read) for wide in map(end.widened, read)}
+    return {wide: coordinate_weights(end.made_of(wide, end.narrow), read) for wide in map(end.widened, read)}
 
 
-def _line(of: Scaled | None, by: Scaled | None) -> tuple[Fraction, Fraction]:
+def _line(of: ScaledExpr | None, by: ScaledExpr | None) -> tuple[Fraction, Fraction]:
     """Return a and b, with which a value in its bounds is a times that in others, and b."""
     if of is None or by is None or of == by:
         return Fraction(1), Fraction(0)
@@ -178,13 +180,13 @@ def _count(feature: Feature) -> Weights:
     return {one: _HALF, Feature(Shape.SIGN, feature.where, block=feature.block): _HALF}
 
 
-def wide_rows(relation: Relation) -> UnitRows | None:
+def wide_rows(relation: Relation) -> PerUnitRows | None:
     """Return the rows of single units that a relation is, if C is chosen for their numbers, or could be.
 
     A unit has one of them, or one for each value of further keys: as many as count anyway, so that only the end is chosen.
     """
     made, bounds = relation.sources[0].made, relation.sources[0].table.units.values()
-    if len(relation.sources) > 1 or not isinstance(made, UnitRows) or made.up_to is None or not made.growing:
+    if len(relation.sources) > 1 or not isinstance(made, PerUnitRows) or made.up_to is None or not made.growing:
         return None
     if any(bound.up_to is not None and bound.up_to > bound.max_rows for bound in bounds):
         return None  # how many of its rows count would have to be chosen, too
@@ -193,10 +195,10 @@ def wide_rows(relation: Relation) -> UnitRows | None:
 
 def _has_unit_rows(relation: Relation) -> bool:
     inside = (below for source in relation.sources for below in relations_below(source))
-    return any(isinstance(source.made, UnitRows) for source in relation.sources) or any(map(_has_unit_rows, inside))
+    return any(isinstance(source.made, PerUnitRows) for source in relation.sources) or any(map(_has_unit_rows, inside))
 
 
-def chosen_end(made: UnitRows, features: Sequence[Feature]) -> ChosenEnd | None:
+def chosen_end(made: PerUnitRows, features: Sequence[Feature]) -> ChosenEnd | None:
     """Return the number of which features are, with the end of its bounds that is to be chosen.
 
     None where there are two, or features are of a value that is computed of one, or of one that may be below 0.

@@ -23,16 +23,16 @@ from dpsql.privacy.features.feature import (
     Feature,
     PartialSum,
     Readout,
-    Scaled,
+    ScaledExpr,
     Shape,
     cells,
     limit_passed,
     readable_features,
 )
-from dpsql.privacy.features.known_statistics import predicted, statistic
+from dpsql.privacy.features.known_statistics import predicted_error, statistic
 from dpsql.privacy.features.lattice import MOST_POINTS
-from dpsql.rewrite.analysis.bounds import bounded
 from dpsql.rewrite.analysis.bounds import facts as facts_of
+from dpsql.rewrite.analysis.bounds import require_interval
 from dpsql.rewrite.analysis.exclusion import Known, exclusion
 from dpsql.rewrite.functions.arithmetic import without_addend
 from dpsql.rewrite.functions.logical import only_branch
@@ -62,13 +62,13 @@ def readout(moment: Moment, facts_of: Known, *, signed: bool, counted: Collectio
             moment, sums=((PartialSum.U, Feature(Shape.SIGNED, moment.where, _scaled(moment.args[0], facts_of))),)
         )
     count = ONE if moment.where == TRUE else Feature(Shape.SIGN, moment.where)
-    bases = [unshifted(arg, facts_of) for arg in moment.args]
+    bases = [without_shift(arg, facts_of) for arg in moment.args]
     measured = Moment(moment.name, tuple(base for base, _ in bases), moment.where)
     sums = tuple((part, _feature(part, measured, facts_of)) for part in kind.parts)
     return Readout(moment, count, sums, tuple(shift for _, shift in bases))
 
 
-def unshifted(expr: Expr, facts_of: Known) -> tuple[Expr, Fraction]:
+def without_shift(expr: Expr, facts_of: Known) -> tuple[Expr, Fraction]:
     """Return a number without the constants that are added to it, and their sum: x + 1 lies in its interval as x does in its.
 
     Where a condition says more of the whole, such as `WHERE x + 1 < 5`, it stays unchanged.
@@ -87,7 +87,7 @@ def unshifted(expr: Expr, facts_of: Known) -> tuple[Expr, Fraction]:
 
 
 def _feature(part: PartialSum, moment: Moment, facts_of: Known) -> Feature:
-    def argument(place: int) -> Scaled:
+    def argument(place: int) -> ScaledExpr:
         return _scaled(moment.args[place], facts_of)
 
     match part:
@@ -112,14 +112,14 @@ def _zero_filled(moment: Moment) -> Moment:
     return Moment("sum", (Apply("case", (moment.where, arg, zero), arg.type),), TRUE)
 
 
-def _scaled(arg: Expr, facts_of: Known) -> Scaled:
-    interval, step = bounded(arg, facts_of(arg)), step_of(arg)
+def _scaled(arg: Expr, facts_of: Known) -> ScaledExpr:
+    interval, step = require_interval(arg, facts_of(arg)), step_of(arg)
     if not step or interval.width > MOST_POINTS * step:
-        return Scaled(arg, interval)
+        return ScaledExpr(arg, interval)
     if step == 1 and interval.low.denominator == interval.high.denominator == 1:
-        return Scaled(arg, interval, step)  # as most are
+        return ScaledExpr(arg, interval, step)  # as most are
     low, high = math.floor(interval.low / step), math.ceil(interval.high / step)
-    return Scaled(arg, Interval(low * step, high * step), step)
+    return ScaledExpr(arg, Interval(low * step, high * step), step)
 
 
 # Aggregates of CASE are aggregates of some rows: `sum(CASE WHEN c THEN x END)` is `sum(x) FILTER (WHERE c)`.
@@ -201,7 +201,7 @@ class Prediction:
 
     def of(self, option: Design) -> tuple[Fraction, int]:
         """Return what is to be least."""
-        return predicted(option.features, option.readouts, self.mechanism, self.loss)
+        return predicted_error(option.features, option.readouts, self.mechanism, self.loss)
 
 
 def of_one_value(moments: Sequence[Moment], facts_of_expr: Known, prediction: Prediction) -> Design:
@@ -277,7 +277,7 @@ def of_present_rows(moment: Moment, facts_of_expr: Known) -> Moment:
 
 def _present(moment: Moment, facts_of_expr: Known) -> Expr:
     """Return the condition that a row has all that a statistic is about."""
-    nullable = tuple(unshifted(arg, facts_of_expr)[0] for arg in moment.args if facts_of_expr(arg).nullable)
+    nullable = tuple(without_shift(arg, facts_of_expr)[0] for arg in moment.args if facts_of_expr(arg).nullable)
     return condition_of(Moment(moment.name, nullable))
 
 
@@ -298,7 +298,7 @@ def _together(
     return options if x is None else [*options, replace(options[-1], features=cells(x))]
 
 
-def _only_value(features: Sequence[Feature]) -> Scaled | None:
+def _only_value(features: Sequence[Feature]) -> ScaledExpr | None:
     """Return the only value that features are of, if all rows count and its square is among them."""
     shapes, values = (
         {feature.shape for feature in features},

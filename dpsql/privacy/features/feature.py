@@ -45,7 +45,7 @@ CELLS = (Shape.LOW, Shape.BETWEEN, Shape.HIGH)
 @hashed_once
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Scaled(HashedOnce):
+class ScaledExpr(HashedOnce):
     """An expression with the interval that its values are clamped to."""
 
     expr: Expr
@@ -69,8 +69,8 @@ class Feature(ShownOnce):
     shape: Shape
     where: Expr = TRUE
     """The condition of the rows that it counts; TRUE is all of them."""
-    x: Scaled | None = None
-    y: Scaled | None = None
+    x: ScaledExpr | None = None
+    y: ScaledExpr | None = None
     block: int | None = None
     """The block whose rows it is about; None for all rows."""
 
@@ -128,7 +128,7 @@ class Readout:
                 return feature
         raise InternalError
 
-    def scaled(self, argument: ArgumentSums) -> Scaled:
+    def scaled(self, argument: ArgumentSums) -> ScaledExpr:
         """Return an argument with the interval that it is clamped to."""
         scaled = self.at(argument.value).x
         if scaled is None:
@@ -203,28 +203,30 @@ def count_weights(readout: Readout) -> Weights:
 
 def mean_weights(readout: Readout, mean: Number, argument: ArgumentSums = FIRST) -> Weights:
     """Return the weights of the features in the mean of u, or of v."""
-    return added(times(count_weights(readout), -mean), {readout.at(argument.value): 1})
+    return add_weights(scale_weights(count_weights(readout), -mean), {readout.at(argument.value): 1})
 
 
 def variance_weights(readout: Readout, at: MeanAndVariance, argument: ArgumentSums = FIRST) -> Weights:
     """Return the weights of the features in the variance of u, or of v."""
-    count = times(count_weights(readout), at.mean**2 - at.variance + _HALF)
-    return added(count, {readout.at(argument.value): -2 * at.mean}, {readout.at(argument.square): _HALF})
+    count = scale_weights(count_weights(readout), at.mean**2 - at.variance + _HALF)
+    return add_weights(count, {readout.at(argument.value): -2 * at.mean}, {readout.at(argument.square): _HALF})
 
 
 def covariance_weights(readout: Readout, at: Values) -> Weights:
     """Return the weights of the features in the covariance of u and v."""
     mu, nu = at.of(FIRST).mean, at.of(SECOND).mean
     ends = {readout.at(PartialSum.UV): 1, readout.at(PartialSum.V): -mu}
-    return added(times(count_weights(readout), mu * nu - at.covariance), {readout.at(PartialSum.U): -nu}, ends)
+    return add_weights(
+        scale_weights(count_weights(readout), mu * nu - at.covariance), {readout.at(PartialSum.U): -nu}, ends
+    )
 
 
-def times(weights: Weights, factor: Number) -> Weights:
+def scale_weights(weights: Weights, factor: Number) -> Weights:
     """Return the weights multiplied by a number."""
     return {feature: weight * factor for feature, weight in weights.items()}
 
 
-def added(*several: Weights) -> Weights:
+def add_weights(*several: Weights) -> Weights:
     """Return the sum of weights; two arguments may be one."""
     total: dict[Feature, Number] = {}
     for weights in several:
@@ -435,7 +437,7 @@ def weighed_by_value(features: Sequence[Feature]) -> frozenset[Feature]:
     return frozenset(feature for feature in features if feature.shape is Shape.SIGNED)
 
 
-def cells(x: Scaled, block: int | None = None) -> tuple[Feature, ...]:
+def cells(x: ScaledExpr, block: int | None = None) -> tuple[Feature, ...]:
     """Return the three cells of a value."""
     return tuple(Feature(shape, x=x, block=block) for shape in CELLS)
 

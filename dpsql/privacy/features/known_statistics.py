@@ -20,12 +20,12 @@ from dpsql.privacy.features.feature import (
     PartialSum,
     Reach,
     Readout,
-    Scaled,
+    ScaledExpr,
     Shape,
     Statistic,
     Values,
     Weights,
-    added,
+    add_weights,
     blocks,
     count_weights,
     covariance,
@@ -35,7 +35,7 @@ from dpsql.privacy.features.feature import (
     readable_features,
     row_count,
     scale,
-    times,
+    scale_weights,
     unclamped_mean,
     unclamped_variance,
     variance,
@@ -127,7 +127,7 @@ class Sum(Statistic):
         x, interval = readout.at(PartialSum.U), readout.scaled(FIRST).interval
         if x.shape is Shape.SIGNED:
             return {x: interval.magnitude}
-        return added(times(count_weights(readout), interval.middle), {x: interval.half})
+        return add_weights(scale_weights(count_weights(readout), interval.middle), {x: interval.half})
 
     def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return how far the sum's noise reaches."""
@@ -163,7 +163,7 @@ class Sum(Statistic):
         return max(value, 0.0) if interval.low >= 0 else min(value, 0.0) if interval.high <= 0 else value
 
 
-def typical_value(scaled: Scaled) -> float:
+def typical_value(scaled: ScaledExpr) -> float:
     """Return the size of a value in the middle of its interval, or a quarter of its width, if that is more."""
     return float(max(abs(scaled.interval.middle), scaled.interval.width / 4))
 
@@ -385,7 +385,7 @@ def both_halves(readout: Readout) -> float:
     return scale(readout, FIRST).half * scale(readout, SECOND).half
 
 
-def ends(readout: Readout, estimates: Estimates, n: float) -> Values:
+def means_and_covariance(readout: Readout, estimates: Estimates, n: float) -> Values:
     """Return the means and the covariance; variances, for which squares would be needed, are left at 0."""
     first, second = (MeanAndVariance(mean(readout, estimates, n, argument), 0.0) for argument in (FIRST, SECOND))
     return Values(first, second, covariance(readout, estimates, n))
@@ -440,7 +440,7 @@ class Covariance(Statistic):
         n, whole = row_count(readout, estimates), both_halves(readout)
         if n < 1:
             return whole
-        at = ends(readout, estimates, n)
+        at = means_and_covariance(readout, estimates, n)
         width = reach(covariance_weights(readout, at)) / n + reach_of_means(readout, at, reach, n)
         return min(width, 2.0) * whole * (n / max(n - 1, 0.5) if self.sample else 1.0)
 
@@ -479,8 +479,11 @@ class Correlation(Statistic):
         spreads = [variance_weights(readout, at.first, FIRST), variance_weights(readout, at.second, SECOND)]
         if any(reach(weights) / n >= own for weights, own in zip(spreads, (s, t), strict=True)):
             return 1 + abs(r)
-        less = [times(weights, -r / 2 * math.sqrt(s * t) / own) for weights, own in zip(spreads, (s, t), strict=True)]
-        width = reach(added(covariance_weights(readout, at), *less)) / n + reach_of_means(readout, at, reach, n)
+        less = [
+            scale_weights(weights, -r / 2 * math.sqrt(s * t) / own)
+            for weights, own in zip(spreads, (s, t), strict=True)
+        ]
+        width = reach(add_weights(covariance_weights(readout, at), *less)) / n + reach_of_means(readout, at, reach, n)
         return min(width / math.sqrt(s * t), 1 + abs(r))
 
 
@@ -539,8 +542,11 @@ class Intercept(Statistic):
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the value at 0."""
         away, b = _away(readout) or 0.0, _slope(at)
-        means = [mean_weights(readout, at.first.mean, FIRST), times(mean_weights(readout, at.second.mean, SECOND), -b)]
-        return added(*means, times(_slope_weights(readout, at), -(at.second.mean + away)))
+        means = [
+            mean_weights(readout, at.first.mean, FIRST),
+            scale_weights(mean_weights(readout, at.second.mean, SECOND), -b),
+        ]
+        return add_weights(*means, scale_weights(_slope_weights(readout, at), -(at.second.mean + away)))
 
     def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
         """Return the half-width off the derivative; the product of the errors of b and ν counts beside it."""
@@ -605,8 +611,8 @@ def _slope(at: Values) -> Number:
 
 def _slope_weights(readout: Readout, at: Values) -> Weights:
     """Return the weights of the features in the slope of u on v."""
-    less = times(variance_weights(readout, at.second, SECOND), -_slope(at))
-    return times(added(covariance_weights(readout, at), less), 1 / at.second.variance)
+    less = scale_weights(variance_weights(readout, at.second, SECOND), -_slope(at))
+    return scale_weights(add_weights(covariance_weights(readout, at), less), 1 / at.second.variance)
 
 
 def _slope_error(readout: Readout, at: Values, reach: Reach, n: float) -> float | None:
@@ -658,7 +664,7 @@ class SumOfSquares(Statistic):
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the variance, with the count's where the variance is multiplied by it."""
         own = at.of(self.of)
-        return added(variance_weights(readout, own, self.of), times(count_weights(readout), own.variance))
+        return add_weights(variance_weights(readout, own, self.of), scale_weights(count_weights(readout), own.variance))
 
     def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return the half-width off Σ (u − μ)² at the reported μ, whose own error counts by its square."""
@@ -682,18 +688,20 @@ class SumOfProducts(Statistic):
     def estimate(self, readout: Readout, estimates: Estimates) -> float | None:
         """Return the noisy sum, clamped to what is possible."""
         n = row_count(readout, estimates)
-        return None if n < 1 else n * float(ends(readout, estimates, n).covariance) * both_halves(readout)
+        return (
+            None if n < 1 else n * float(means_and_covariance(readout, estimates, n).covariance) * both_halves(readout)
+        )
 
     def gradient(self, readout: Readout, at: Values) -> Weights:
         """Return the weights of the covariance, with the count's where the covariance is multiplied by it."""
-        return added(covariance_weights(readout, at), times(count_weights(readout), at.covariance))
+        return add_weights(covariance_weights(readout, at), scale_weights(count_weights(readout), at.covariance))
 
     def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return the half-width off Σ (u − μ)(v − ν) at the reported means, whose own errors count by their product."""
         n, whole = row_count(readout, estimates), both_halves(readout)
         if n < 1:
             return whole
-        at = ends(readout, estimates, n)
+        at = means_and_covariance(readout, estimates, n)
         return (reach(self.gradient(readout, at)) + n * reach_of_means(readout, at, reach, n)) * whole
 
 
@@ -761,7 +769,7 @@ _LEAST_SPREAD = Fraction(1, 10**12)
 _NOTHING = Fraction(0)
 
 
-def predicted(
+def predicted_error(
     features: Sequence[Feature], readouts: Sequence[Readout], name: MechanismName, loss: Fraction = _NOTHING
 ) -> tuple[Fraction, int]:
     """Return what is to be least: the exponential of the sum of logarithms, exactly; then the number of features.
@@ -774,7 +782,7 @@ def predicted(
         kind, lost = statistic(readout.moment.name), _lost(readout, loss)
         cases, times = (_CASES, 1) if kind.located else (_CASES[:1], len(_CASES))
         for case in cases:
-            noise = spread(kind.gradient(readout, case), read, variances)
+            noise = sum_variance(kind.gradient(readout, case), read, variances)
             a, b = (noise + lost**2 if lost else noise).as_integer_ratio()
             if a * _LEAST_SPREAD.denominator < b:
                 a, b = 1, _LEAST_SPREAD.denominator
@@ -793,10 +801,10 @@ def _lost(readout: Readout, loss: Fraction) -> Fraction:
     return loss * Fraction(kind.typical(readout, 1) or 0)
 
 
-def spread(weighted: Weights, read: Mapping[Feature, Combination], variances: Sequence[Fraction]) -> Fraction:
+def sum_variance(weighted: Weights, read: Mapping[Feature, Combination], variances: Sequence[Fraction]) -> Fraction:
     """Return the variance of a weighted sum of features; coordinates are uncorrelated, by either law."""
     numerator, denominator = 0, 1  # a fraction would look for common factors with every term
-    for place, weight in combined(weighted, read).items():
+    for place, weight in coordinate_weights(weighted, read).items():
         if weight:  # most are 0, of what does not move a statistic
             (a, b), (c, d) = weight.as_integer_ratio(), variances[place].as_integer_ratio()
             each = b * b * d
@@ -806,7 +814,7 @@ def spread(weighted: Weights, read: Mapping[Feature, Combination], variances: Se
     return Fraction(numerator, denominator)
 
 
-def combined(weighted: Weights, read: Mapping[Feature, Mapping[int, Number]]) -> Mapping[int, Number]:
+def coordinate_weights(weighted: Weights, read: Mapping[Feature, Mapping[int, Number]]) -> Mapping[int, Number]:
     """Return the weights of the coordinates, by place, in a weighted sum of features."""
     onto: dict[int, Number] = {}
     for feature, weight in weighted.items():

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
-from dpsql.privacy.features.feature import CELLS, Feature, Scaled, Shape
+from dpsql.privacy.features.feature import CELLS, Feature, ScaledExpr, Shape
 from dpsql.rewrite.ir.expr import TRUE, Expr
 
 FINE = 2**10
@@ -32,7 +32,7 @@ class EngineSum:
 
     block: int | None
     where: Expr
-    factors: tuple[Scaled, ...]
+    factors: tuple[ScaledExpr, ...]
     centred: bool = False
     upwards: bool = False
     """Whether the one factor's steps are from 0 to S, not to 2S: its interval begins at 0, and so does the lattice."""
@@ -43,7 +43,7 @@ class EngineSum:
 def columns(feature: Feature) -> tuple[EngineSum, ...]:
     """Return the sums that a feature's is made of."""
 
-    def column(where: Expr, *factors: Scaled, centred: bool = False) -> EngineSum:
+    def column(where: Expr, *factors: ScaledExpr, centred: bool = False) -> EngineSum:
         return EngineSum(feature.block, where, factors, centred)
 
     ones = column(feature.where)
@@ -132,23 +132,23 @@ def lattice(features: tuple[Feature, ...], points: int = FINE, weight: int = HEA
     return least * max(min(-(-goal // least), most // least), 1)
 
 
-def on_lattice(feature: Feature, scaled: Scaled, points: int) -> bool:
+def on_lattice(feature: Feature, scaled: ScaledExpr, points: int) -> bool:
     """Return whether a value with a step of its own is a point of the lattice [−S, S], S being `points`."""
     needed = _needed(feature, scaled)
     return needed > 0 and points % needed == 0
 
 
-def own_points(scaled: Scaled, steps: int) -> int | None:
+def own_points(scaled: ScaledExpr, steps: int) -> int | None:
     """Return to how many steps of its own a value is rounded first, where `steps` are a multiple of them."""
     own = scaled.own_points
     return own if own and steps % own == 0 else None
 
 
-def _values(features: Sequence[Feature]) -> list[tuple[Feature, Scaled]]:
+def _values(features: Sequence[Feature]) -> list[tuple[Feature, ScaledExpr]]:
     return [(feature, scaled) for feature in features for scaled in (feature.x, feature.y) if scaled is not None]
 
 
-def _needed(feature: Feature, scaled: Scaled) -> int:
+def _needed(feature: Feature, scaled: ScaledExpr) -> int:
     """Return the number of which S has to be a multiple for a value to be exact; 0 where there is none."""
     if not scaled.interval.width or scaled.step is None:
         return int(not scaled.interval.width)
@@ -158,6 +158,6 @@ def _needed(feature: Feature, scaled: Scaled) -> int:
     return own if own % 2 else own // 2
 
 
-def _of(scaled: Scaled | None) -> Scaled:
+def _of(scaled: ScaledExpr | None) -> ScaledExpr:
     assert scaled is not None
     return scaled

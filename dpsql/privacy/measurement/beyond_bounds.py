@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.frozen import quickly_made
-from dpsql.privacy.measurement.contribution import Bound
+from dpsql.privacy.measurement.contribution import ContributionBound
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups
 from dpsql.rewrite.emit.emitter import Emitter
@@ -32,7 +32,7 @@ class BeyondBounds:
     """The shares of the values of some columns below and above their bounds."""
 
     relation: Relation
-    bound: Bound
+    bound: ContributionBound
     columns: tuple[Ref, ...]
     """Columns of the relation's first table that have bounds."""
     epsilon: Fraction = Fraction(0)

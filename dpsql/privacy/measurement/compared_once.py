@@ -5,16 +5,16 @@ from dataclasses import replace
 from itertools import pairwise
 
 from dpsql.errors import AccessDenied, InternalError, MissingBounds, Unsupported
-from dpsql.privacy.measurement.plan import AddedUp, ComputedMarginOutput, MeasurementPlan, Run, StatisticOutput
+from dpsql.privacy.measurement.plan import AddedUp, ComputedMarginOutput, GroupRun, MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.ir.expr import Expr, refs
 from dpsql.rewrite.ir.relation import Relation
-from dpsql.rewrite.translate.rows.aggregates import Aggregate, Computed, Margin, Moment, told_of
-from dpsql.rewrite.translate.rows.compared import Stretches, compared
-from dpsql.rewrite.translate.rows.computed import refused_margin, refused_shrunk
+from dpsql.rewrite.translate.rows.aggregates import Aggregate, ComputedStatistic, Margin, Moment, told_of
+from dpsql.rewrite.translate.rows.computed_statistics import refused_margin, refused_shrunk
+from dpsql.rewrite.translate.rows.interval_partition import IntervalPartition, compare_once
 
 Planned = Callable[[Relation, Sequence[Expr], Sequence[Aggregate]], MeasurementPlan]
 """Plans the aggregates of a relation by some keys."""
@@ -31,7 +31,7 @@ def compared_once(
     read_off = [_moments(aggregate) for aggregate in aggregates] if _adds_up(plan) else []
     moments = [] if () in read_off else [moment for some in read_off for moment in some]
     read = [expr for moment in moments for expr in (*moment.args, moment.where)]
-    comparison = compared(relation, read) if moments else None
+    comparison = compare_once(relation, read) if moments else None
     if comparison is None:
         return plan
     if any(isinstance(output, ComputedMarginOutput) and output.totals for output in plan.outputs):
@@ -70,39 +70,39 @@ def _moments(aggregate: Aggregate) -> tuple[Moment, ...]:
     match told_of(aggregate):
         case Moment() as moment:
             return (moment,)
-        case Computed(of=moments):
+        case ComputedStatistic(of=moments):
             return moments
         case _:
             return ()
 
 
-def _without(aggregate: Aggregate, stretches: Stretches) -> Aggregate:
+def _without(aggregate: Aggregate, stretches: IntervalPartition) -> Aggregate:
     match aggregate:
         case Moment():
             return _moment_without(aggregate, stretches)
         case Margin(of=Moment() as of):
             return replace(aggregate, of=_moment_without(of, stretches))
-        case Margin(of=Computed() as of):
+        case Margin(of=ComputedStatistic() as of):
             return replace(aggregate, of=replace(of, of=tuple(_moment_without(each, stretches) for each in of.of)))
         case _:
             raise InternalError
 
 
-def _moment_without(moment: Moment, stretches: Stretches) -> Moment:
+def _moment_without(moment: Moment, stretches: IntervalPartition) -> Moment:
     return replace(moment, args=tuple(map(stretches.without, moment.args)), where=stretches.without(moment.where))
 
 
-def _reads(key: Expr, stretches: Stretches) -> bool:
+def _reads(key: Expr, stretches: IntervalPartition) -> bool:
     return any(ref.source == stretches.source for ref in refs(key))
 
 
-def _of_constants(key: Expr, stretches: Stretches) -> bool:
+def _of_constants(key: Expr, stretches: IntervalPartition) -> bool:
     read = refs(key)
     return bool(read) and all(ref.source == stretches.source for ref in read) and evaluable(key)
 
 
 def _stretches(
-    keys: Sequence[Expr], returned: Sequence[Callable[[Cell], Cell]], comparison: Stretches
+    keys: Sequence[Expr], returned: Sequence[Callable[[Cell], Cell]], comparison: IntervalPartition
 ) -> Mapping[tuple[Cell, ...], Sequence[tuple[range, int]]]:
     """Return how often each stretch counts for each of the keys that constants have, in ranges that have none in common."""
     counted: dict[tuple[Cell, ...], list[range]] = {}
@@ -141,21 +141,21 @@ def _added_up(
     return AddedUp(tuple(lines), tuple(_rising(lines, list(chains.values()))))
 
 
-def _runs(places: Mapping[int, int], stretches: range, factor: int) -> Iterator[Run]:
+def _runs(places: Mapping[int, int], stretches: range, factor: int) -> Iterator[GroupRun]:
     """Yield the places of stretches, of which some may not be measured: no row can be in these."""
     first, last = places.get(stretches.start), places.get(stretches.stop - 1)
     if first is not None and last is not None and last - first == len(stretches) - 1:  # places rise with the stretches
-        yield Run(range(first, last + 1), factor)
+        yield GroupRun(range(first, last + 1), factor)
         return
     found = sorted(place for stretch in stretches if (place := places.get(stretch)) is not None)
     start = 0
     for end in range(1, len(found) + 1):
         if end == len(found) or found[end] != found[end - 1] + 1:
-            yield Run(range(found[start], found[end - 1] + 1), factor)
+            yield GroupRun(range(found[start], found[end - 1] + 1), factor)
             start = end
 
 
-def _rising(lines: Sequence[tuple[Run, ...]], together: Sequence[list[int]]) -> Iterator[tuple[int, ...]]:
+def _rising(lines: Sequence[tuple[GroupRun, ...]], together: Sequence[list[int]]) -> Iterator[tuple[int, ...]]:
     """Yield the groups that are the same but for what is compared, where each has all that the one before has."""
     for places in together:
         chain = sorted(places, key=lambda place: sum(len(run.places) for run in lines[place]))
@@ -163,7 +163,7 @@ def _rising(lines: Sequence[tuple[Run, ...]], together: Sequence[list[int]]) -> 
             yield tuple(chain)
 
 
-def _has_all(large: Sequence[Run], small: Sequence[Run]) -> bool:
+def _has_all(large: Sequence[GroupRun], small: Sequence[GroupRun]) -> bool:
     """Return whether each measured group counts in one line as often as in the other."""
     return all(
         any(

@@ -47,6 +47,8 @@ from dpsql.privacy.features.lattice import FINE, HEAVIEST, MOST_POINTS
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.ir.expr import Ref
 
+# Weights are whole numbers, since sums of floats depend on the order of the rows. A unit with m rows weighs ⌊W·C/m⌋ a
+# row: for C = 20 and 30 rows 43,690 of 65,536, and its 30 rows together no more than 20·65,536.
 WEIGHT = 2**16
 """W: at most one row in W of a unit's mass is lost to rounding down while m ≤ W."""
 
@@ -75,7 +77,7 @@ ACCOUNT = "dpsql_account"
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ContributionBound:
     """The owner of the rows, the number of rows' worth that one unit may have, and the means that enforce it."""
 
     unit: Ref
@@ -96,12 +98,12 @@ class Bound:
         """Return in how many groups a unit may be: in as many as it may have rows, unless the policy says otherwise."""
         return self.rows if self.most_groups is None else self.most_groups
 
-    def at_most(self, number: int) -> "Bound":
+    def at_most(self, number: int) -> "ContributionBound":
         """Return the bound of what a unit has no more of than that many."""
         most = self.up_to if self.up_to is None else min(self.up_to, number)
         return replace(self, rows=min(self.rows, number), up_to=None if most == 1 else most)
 
-    def settled(self, rows: int) -> "Bound":
+    def settled(self, rows: int) -> "ContributionBound":
         """Return the bound with the C that was chosen."""
         return replace(self, rows=rows, up_to=None)
 
@@ -154,6 +156,7 @@ class Bound:
 
         A unit without an account is not in it, and does not count.
         """
+        # What the unit has used in earlier periods of the same question is gone for good; here it has what is left.
         left = f"greatest({self.mass} - a.used, 0)"
         weight = f"CAST(least({dialect.integer_quotient(left, 'p.n')}, {self.weight}) AS BIGINT)"
         numbers = f"SELECT u, count(*) AS n FROM {rows} AS r GROUP BY u"
@@ -175,6 +178,8 @@ class Bound:
 
         All are cut off at what 64 bits have room for; see `weights_of_squares`.
         """
+        # Cut off before it is squared: (2³¹ − 1)² fits into 64 bits, and a unit with more rows than that in a group
+        # gets no weight.
         square = f"least(n, {MOST_IN_GROUP}) * least(n, {MOST_IN_GROUP})"
         q = f"CAST(least({dialect.total(square)}, {MOST_IN_GROUP**2}) AS BIGINT)"
         number = f"CAST(least({dialect.total('n')}, {MOST_NORM}) AS BIGINT)"
@@ -232,13 +237,15 @@ def unit_text(unit: str) -> str:
     return f"CAST({unit} AS VARCHAR)"
 
 
-def selected(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:
+def rows_within_bound(rows: str, columns: Sequence[str], most: int, salt: str = "u") -> str:
     """Return the rows of `rows` that are among the first `most` of their unit `u`, ordered by all of `columns`.
 
     Rows that are equal in every column contribute the same, so it does not matter which of them stays. For that,
     values that the engine takes for one must have one text, and `salt`, which makes the order each unit's own, one for
     each unit.
     """
+    # By a hash with the unit in it, so that which rows stay has nothing to do with their values: ordered by a column,
+    # the lowest would stay, and every mean be too low. The columns behind the hash decide if two hashes are equal.
     order = ", ".join((f"md5(concat_ws('|', {', '.join((salt, *columns))}))", *columns)) if columns else "u"
     ranked = f"SELECT r.*, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM ({rows}) AS r"
     return f"SELECT * FROM ({ranked}) AS ranked WHERE place <= {most}"

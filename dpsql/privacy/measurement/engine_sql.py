@@ -8,11 +8,18 @@ from typing import Self
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.measurement.contribution import USUAL_ROWS, Bound, Form, Norms, selected, unit_text
+from dpsql.privacy.measurement.contribution import (
+    USUAL_ROWS,
+    ContributionBound,
+    Form,
+    Norms,
+    rows_within_bound,
+    unit_text,
+)
 from dpsql.rewrite.analysis.keys import Key
-from dpsql.rewrite.emit.binning import stepped
-from dpsql.rewrite.emit.emitter import Emitter, identity, quoted, salt
-from dpsql.rewrite.emit.kept import HeavyRows
+from dpsql.rewrite.emit.binning import lattice_step
+from dpsql.rewrite.emit.emitter import Emitter, identity, quote_name, salt
+from dpsql.rewrite.emit.kept_columns import HeavyRows
 from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results
 from dpsql.rewrite.ir.relation import Relation
@@ -31,7 +38,7 @@ from dpsql.rewrite.ir.relation import Relation
 # the very statement that reads the rows, so that one snapshot is marked and measured; a mark that was kept could not
 # know of rows that have come since.
 #
-# Of rows that never change, a snapshot's, marks may be kept beside them (`rewrite.emit.kept`): numbers in all rows of
+# Of rows that never change, a snapshot's, marks may be kept beside them (`rewrite.emit.kept_columns`): numbers in all rows of
 # the units with more than some n ≤ C rows in the whole table, for every statement. Where each row of the table is in one
 # measured row at most (`Owners.once`: conditions leave rows out, and joins along unique keys add none), a unit has no
 # more measured rows than rows in the table. So one with more than C is marked, with all its rows, which is all that the
@@ -40,6 +47,8 @@ from dpsql.rewrite.ir.relation import Relation
 # those for any C ≥ n are told. Where they are most rows, the first sum may be over the others alone, W·Σ φ over rows of
 # units with at most C, and the second Σ w·φ.
 
+# A mark is a counter in a table of slots, and each unit's rows count in one slot. Two units of few rows that share one
+# may look heavy, which costs time and changes no sum.
 _FEWEST_SLOTS, _MOST_SLOTS = 2**10, 2**20
 _FEWER = 4
 """Where so many times as many rows count as those have whose units are kept, few of these units are heavy."""
@@ -60,7 +69,7 @@ class HeavySum:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class HeavyMarking:
     """How heavy units are told from others."""
 
     table: str | None
@@ -105,8 +114,8 @@ class UnitNumbers:
 
 
 def mark_heavy(
-    relation: Relation, where: Expr, rows: str, bound: Bound, emitter: Emitter, *, normed: bool
-) -> Marked | None:
+    relation: Relation, where: Expr, rows: str, bound: ContributionBound, emitter: Emitter, *, normed: bool
+) -> HeavyMarking | None:
     """Return what marks the heavy units of `rows`; None to weigh every row.
 
     Of one table, rows that lack a value in a column which is summed or grouped by may be counted, too.
@@ -117,6 +126,8 @@ def mark_heavy(
         return kept
     alone = len(relation.sources) == 1
     counted = from_where(replace(relation, needed=()), where, [], bound.unit, emitter) if alone else rows
+    # There can be no more heavy units than rows/C. The number of rows is the one that the policy expects, so that the
+    # text, which a plan is remembered by, does not change with the data.
     heavy = _SLOTS * (relation.expected_rows or USUAL_ROWS) // bound.rows
     slots = min(max(1 << heavy.bit_length(), _FEWEST_SLOTS), _MOST_SLOTS)
     unit = identity(bound.unit, emitter.dialect)
@@ -125,42 +136,44 @@ def mark_heavy(
     marks = emitter.dialect.maybe_heavy(
         unit, bound.unit.type, counted, most=bound.rows, slots=slots, normed=normed, alone=alone
     )
-    return None if marks is None else Marked(*marks)
+    return None if marks is None else HeavyMarking(*marks)
 
 
-def _kept(relation: Relation, bound: Bound, emitter: Emitter) -> Marked | None:
+def _kept(relation: Relation, bound: ContributionBound, emitter: Emitter) -> HeavyMarking | None:
     """Return what the engine keeps of the units with more than C rows, if that is some."""
     place, name, kept = bound.unit.source, bound.unit.name, emitter.kept(bound.unit.table)
     if (mark := kept.heavy.get(name)) and mark.rows <= bound.rows:
-        number = f"s{place}.{quoted(mark.column)}"
-        return Marked(None, f"{number} IS NOT NULL", number)
+        number = f"s{place}.{quote_name(mark.column)}"
+        return HeavyMarking(None, f"{number} IS NOT NULL", number)
     if (heavy := _rows_apart(relation, bound, emitter)) and heavy.rows <= bound.rows:
-        count = f"s{place}.{quoted(heavy.count)}"
-        number = f"s{place}.{quoted(heavy.number if bound.rows < _FEWER * heavy.rows else heavy.spread)}"
+        count = f"s{place}.{quote_name(heavy.count)}"
+        number = f"s{place}.{quote_name(heavy.number if bound.rows < _FEWER * heavy.rows else heavy.spread)}"
         more, no_more = f"{count} > {bound.rows}", f"{count} <= {bound.rows}"
-        return Marked(None, more, number, heavy.table, heavy.in_full, no_more, heavy.overlap)
+        return HeavyMarking(None, more, number, heavy.table, heavy.in_full, no_more, heavy.overlap)
     return None
 
 
-def _rows_apart(relation: Relation, bound: Bound, emitter: Emitter) -> HeavyRows | None:
+def _rows_apart(relation: Relation, bound: ContributionBound, emitter: Emitter) -> HeavyRows | None:
     """Return the rows of units that are kept apart of the table whose rows name the unit."""
     unit = bound.unit
     kept = emitter.kept(unit.table).heavy_rows.get(unit.name)
     return kept if bound.once and relation.sources[unit.source].made is None else None
 
 
-def of_several_rows(relation: Relation, bound: Bound, emitter: Emitter) -> Marked | None:
+def of_several_rows(relation: Relation, bound: ContributionBound, emitter: Emitter) -> HeavyMarking | None:
     """Return all rows of the units that have more than one in the whole table, if the engine keeps them apart."""
     kept = _rows_apart(relation, bound, emitter)
     if kept is None or kept.rows != 1:
         return None
-    return Marked(None, "TRUE", f"s{bound.unit.source}.{quoted(kept.number)}", kept.table, others=kept.others)
+    return HeavyMarking(None, "TRUE", f"s{bound.unit.source}.{quote_name(kept.number)}", kept.table, others=kept.others)
 
 
 def in_full(
     rows: str, names: Sequence[str], sums: Sequence[HeavySum], weight: int, widest: Callable[[str], str]
 ) -> str:
     """Return the SELECT of the sums by `names` in which every row weighs the same; without a limit of 64 bits."""
+    # SELECT k0, W * sum(f0) AS s0 FROM trips GROUP BY k0: no join and no weights, which is what makes it as fast as the
+    # plain query.
     parts = [f"{weight} * {widest(part.text)} AS s{i}" for i, part in enumerate(sums)]
     grouping = f" GROUP BY {', '.join(names)}" if names else ""
     return f"SELECT {', '.join([*names, *parts])} FROM {rows}{grouping}"
@@ -182,6 +195,8 @@ def correction_of_rows(rows: str, names: Sequence[str], sums: Sequence[HeavySum]
     parts = [f"{part.weighed} AS s{i}" for i, part in enumerate(sums)]
     grouping = f" GROUP BY {', '.join(names)}" if names else ""
     weights = [f"{name} - {weight} AS {name}" for name in sorted({part.weight for part in sums})]
+    # SELECT k0, sum((w − W) * f0) FROM heavy rows JOIN h ON u = hu GROUP BY k0: negative sums, which are added to those
+    # in full.
     less = f"(SELECT hu, {', '.join(weights)} FROM h) AS h"
     return f"SELECT {', '.join([*names, *parts])} FROM {rows} JOIN {less} ON u = hu{grouping}"
 
@@ -212,6 +227,9 @@ def grouping_text(key: Key, emitter: Emitter) -> str:
     Under partition selection no two keys may come back as one: a unit that is in both would count twice.
     """
     text, type_ = emitter.sql(key.grouped), key.grouped.type
+    # Declared keys come back as what they are, since they are compared with a list of ours. A key that was found has to
+    # come back as what the engine has told apart: two timestamps that print alike are two groups, and would be one to
+    # us.
     if key.shown is None:
         return emitter.as_number(text, type_) if type_.is_temporal else text
     return _narrow(text, key, emitter)
@@ -262,12 +280,12 @@ class BoundedScan:
     """The rows that a measurement reads, and their keys, with each unit kept to its bound."""
 
     keys: tuple[Key, ...]
-    bound: Bound
+    bound: ContributionBound
     emitter: Emitter
     from_where: str
     tested: tuple[str, ...] = ()
     """The keys that are NULL for the rows, and only those, which lack a value in the key's column."""
-    maybe_heavy: Marked | None = None
+    maybe_heavy: HeavyMarking | None = None
     """Where heavy units are weighed apart, what marks them."""
     heavy_rows: str = ""
     """FROM and WHERE of their rows, where the engine keeps them."""
@@ -287,7 +305,7 @@ class BoundedScan:
         where: Expr,
         keys: tuple[Key, ...],
         used: Sequence[Expr],
-        bound: Bound,
+        bound: ContributionBound,
         emitter: Emitter,
         *,
         normed: bool = False,
@@ -331,7 +349,7 @@ class BoundedScan:
         where: Expr,
         keys: tuple[Key, ...],
         used: Sequence[Expr],
-        bound: Bound,
+        bound: ContributionBound,
         emitter: Emitter,
     ) -> Self:
         """Build a scan of all rows, of each unit as many as it has.
@@ -606,19 +624,21 @@ class BoundedScan:
     def _selected(self, rows: str, values: Iterable[str] = ()) -> str:
         """Return as many rows of each unit as its bound allows."""
         salted = salt(self.bound.unit, "u", self.emitter.dialect)
-        return selected(rows, [*self._names(), *values], self.bound.rows, salted)
+        return rows_within_bound(rows, [*self._names(), *values], self.bound.rows, salted)
 
     def _names(self) -> list[str]:
         return [f"k{i}" for i in range(len(self.keys))]
 
 
-def numbers_of_units(relation: Relation, where: Expr, end: ChosenEnd, bound: Bound, emitter: Emitter) -> UnitNumbers:
+def numbers_of_units(
+    relation: Relation, where: Expr, end: ChosenEnd, bound: ContributionBound, emitter: Emitter
+) -> UnitNumbers:
     """Return each unit and the number of which the end is chosen, the largest where it has several rows.
 
     Claim: a unit stands in one row, so that it moves the ladder as one that has one row.
     """
     scan = BoundedScan.of_units(relation, where, (), [end.number], bound, emitter)
-    number = stepped(emitter, end.told.expr, end.told.interval, end.up_to * end.parts)
+    number = lattice_step(emitter, end.told.expr, end.told.interval, end.up_to * end.parts)
     numbers = f"SELECT {scan.unit} AS u, coalesce({number}, 0) AS n {scan.from_where}"
     if bound.rows == 1:
         return UnitNumbers(numbers, scan.others)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpsql.privacy.features.chosen_end import ChosenEnd
-from dpsql.privacy.features.feature import Scaled
-from dpsql.privacy.measurement.contribution import USUAL_ROWS, Bound, Form
+from dpsql.privacy.features.feature import ScaledExpr
+from dpsql.privacy.measurement.contribution import USUAL_ROWS, ContributionBound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan, HeavySum, RowValues, UnitNumbers, numbers_of_units
 from dpsql.privacy.mechanisms import extreme, quantile
 from dpsql.privacy.mechanisms.quantile import OUTER, depth
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.emit.binning import Grid, bucket, ordering, outermost
+from dpsql.rewrite.emit.binning import Grid, bucket, bucket_order, outermost
 from dpsql.rewrite.emit.emitter import Emitter, with_columns_clamped_once
 from dpsql.rewrite.functions.table import integral
 from dpsql.rewrite.functions.temporal import is_elapsed
@@ -53,11 +53,11 @@ class Histogram:
     relation: Relation
     where: Expr
     groups: Groups
-    x: Scaled
+    x: ScaledExpr
     points: tuple[Fraction, ...]
     extremes: bool
     """Whether it is for MIN or MAX, the only point 0 or 1, which have a mechanism of their own."""
-    bound: Bound
+    bound: ContributionBound
     epsilon: Fraction
     margin: bool = False
     """Whether the margin is chosen together with the point, of which there is one."""
@@ -94,6 +94,7 @@ class Histogram:
     @property
     def noisy(self) -> bool:
         """Return whether the points are read off one noisy histogram."""
+        # Chosen one by one, m points have ε/m each; a noisy histogram has all of ε, and any number of points.
         several = len(self.points) if len(self.points) > 1 else 0
         return not self.extremes and _READ_OFF * several**2 > self._most
 
@@ -151,6 +152,7 @@ class Histogram:
         """Return the public point that stands for a bucket: its only value, or its middle."""
         if self.whole:
             return self.x.interval.low + index
+        # A bucket is shown by one value that the policy and the statement decide. Its rows' mean would be theirs.
         middle = self.grid.middle(index)
         return Fraction(math.floor(middle + Fraction(1, 2))) if _whole(self.x) else middle
 
@@ -174,6 +176,8 @@ class Histogram:
 
     def paying(self, epsilon: Fraction) -> "Histogram":
         """Return the measurement at an ε, which says how many units an extreme of one large group is read off."""
+        # Only then can rows be left unread: with groups, or several rows a unit, the outermost rows of all say nothing
+        # of each.
         extreme_of_all = self.extremes and self.bound.form is Form.UNIQUE and not self.groups.keys
         most = extreme.units_told_apart(epsilon, self.bound.mass) if extreme_of_all else None
         alone = len(self.relation.sources) == 1 and self.relation.sources[0].made is None
@@ -232,16 +236,16 @@ class Histogram:
             return scan.rows([f"{part} AS b"])
         emitter, most = scan.emitter, self.told_apart
         scan = replace(scan, unit_read=emitter.dialect.without_range(scan.unit, self.bound.unit.type))
-        rows = scan.rows([f"{part} AS b", f"{ordering(emitter, self.x.expr, part)} AS x"])
+        rows = scan.rows([f"{part} AS b", f"{bucket_order(emitter, self.x.expr, part)} AS x"])
         return outermost(rows, emitter.dialect, largest=bool(self.points[0]), most=most, some=self._read_first(most))
 
 
-def usual_counts(x: Scaled, rows: int) -> tuple[int, ...]:
+def usual_counts(x: ScaledExpr, rows: int) -> tuple[int, ...]:
     """Return how many buckets most histograms of a table with so many rows have: with several groups, and without."""
     return tuple(dict.fromkeys((BUCKETS, bucket_count(x, 1, rows))))
 
 
-def bucket_count(x: Scaled, groups: int, rows: int, *, pairs: bool = False) -> int:
+def bucket_count(x: ScaledExpr, groups: int, rows: int, *, pairs: bool = False) -> int:
     """Return how many buckets a histogram has: as fine as the type, up to 1,024, fewer with very many groups.
 
     With few groups there are more, a power of two, where so many `rows` are expected in each.
@@ -260,5 +264,5 @@ def is_counted(histogram: Histogram) -> bool:
     return _whole(histogram.x)
 
 
-def _whole(x: Scaled) -> bool:
+def _whole(x: ScaledExpr) -> bool:
     return integral(x.expr) or x.expr.type.is_temporal

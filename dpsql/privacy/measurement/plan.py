@@ -13,7 +13,7 @@ from dpsql.policy.model import Value
 from dpsql.privacy.features.chosen_end import chosen_end, reads_columns, wide_rows
 from dpsql.privacy.features.feature import ONE, Feature, Readout, Shape, limit_passed
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.engine_sql import BoundedScan
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.rows_per_unit import SHARE, RowsPerUnit
@@ -22,17 +22,17 @@ from dpsql.privacy.mechanisms.block import Norm
 from dpsql.privacy.mechanisms.extreme import units_above
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection, selection, weights
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
-from dpsql.privacy.mechanisms.partition_selection import chances, even
-from dpsql.rewrite.analysis.declared import PublicRows, identifying
+from dpsql.privacy.mechanisms.partition_selection import chances, units_for_even_chance
+from dpsql.rewrite.analysis.declared_facts import PublicRows, identifying_columns
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.analysis.keys import listed_values
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.functions.table import function_of, step_of, unwidened
+from dpsql.rewrite.functions.table import function_of, step_of, without_double
 from dpsql.rewrite.ir.expr import TRUE, Apply, Env, Expr, Ref, walk
-from dpsql.rewrite.ir.relation import Relation, UnitRows, naming_units
+from dpsql.rewrite.ir.relation import PerUnitRows, Relation, naming_units
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows.aggregates import Aggregate, VoteName, computes, inputs
-from dpsql.rewrite.translate.rows.computed import Formula, Total
+from dpsql.rewrite.translate.rows.computed_statistics import Formula, Total
 
 # The limits of a scope, for all measurements: not too large, not about single units, not hopeless.
 
@@ -40,8 +40,8 @@ _MOST_NODES = 25_000
 """The size of all expressions of one scope; beyond it a statement could keep planning or the engine busy."""
 
 
-def check_scope(
-    relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr], bound: Bound, rows: PublicRows
+def require_scope(
+    relation: Relation, keys: Sequence[Expr], inputs: Sequence[Expr], bound: ContributionBound, rows: PublicRows
 ) -> None:
     """Refuse group keys that are privacy units, and expressions without end.
 
@@ -49,7 +49,7 @@ def check_scope(
         AccessDenied: a key depends on a column that identifies units of some kind, or on a public copy of it.
         Unsupported: the statement is too large.
     """
-    single = identifying(relation, rows)
+    single = identifying_columns(relation, rows)
     for ref in (ref for key in keys for ref in _told(key)):
         if (ref.source, ref.name) in single:
             raise AccessDenied(
@@ -88,7 +88,7 @@ def _told(key: Expr) -> Iterator[Ref]:
             pass
 
 
-def check_features(features: Sequence[Feature]) -> None:
+def require_few_features(features: Sequence[Feature]) -> None:
     """Refuse more statistics than one cube should carry, and more than a statement should in all its blocks.
 
     Raises:
@@ -103,7 +103,7 @@ def check_features(features: Sequence[Feature]) -> None:
         )
 
 
-def check_extremes(buckets: Histogram, expected_rows: int | None) -> None:
+def require_large_groups(buckets: Histogram, expected_rows: int | None) -> None:
     """Refuse MIN and MAX of groups so small that their extremes would be NULL, or far inside.
 
     The value that is found may have `reach` units beyond it; in a group of fewer than three times as many rows it is
@@ -124,7 +124,7 @@ def check_extremes(buckets: Histogram, expected_rows: int | None) -> None:
         )
 
 
-def check_not_of_units(relation: Relation, exprs: Sequence[Expr], inside: Sequence[Expr]) -> None:
+def refuse_unit_values(relation: Relation, exprs: Sequence[Expr], inside: Sequence[Expr]) -> None:
     """Check that nothing is computed with what says whose a row is: in `exprs` themselves, nor `inside` expressions.
 
     Raises:
@@ -149,7 +149,7 @@ def unit_computed(aggregate: Aggregate, relation: Relation) -> str | None:
     """Return the column that says whose a row is, if an aggregate computes with such a one; None if it does not."""
     naming = (
         argument
-        for argument in map(unwidened, inputs(aggregate)[1:])
+        for argument in map(without_double, inputs(aggregate)[1:])
         if isinstance(argument, Ref) and names_unit(relation, argument)
     )
     return next((ref.name for ref in naming), None) if computes(aggregate) else None
@@ -252,7 +252,7 @@ class KeySearch:
 
     relation: Relation
     groups: Groups
-    bound: Bound
+    bound: ContributionBound
     """At most so many keys of a unit, by selection."""
     delta: Fraction
     epsilon: Fraction = Fraction(0)
@@ -404,7 +404,7 @@ Output = (
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Run:
+class GroupRun:
     """Measured groups with neighbouring places, each of which counts so often."""
 
     places: range
@@ -415,7 +415,7 @@ class Run:
 class AddedUp:
     """How the groups that are shown are made of those that are measured."""
 
-    lines: tuple[tuple[Run, ...], ...]
+    lines: tuple[tuple[GroupRun, ...], ...]
     """For each that is shown, the measured groups that it is made of."""
     rising: tuple[tuple[int, ...], ...] = ()
     """Chains of shown groups each of which has all that the one before has."""
@@ -468,7 +468,7 @@ def _with_end(part: Measurement) -> Measurement | None:
     return replace(part, features=end.narrowed(part.features), end=end, bound=replace(part.bound, up_to=end.up_to))
 
 
-def _extreme_with_end(part: Histogram, made: UnitRows) -> Histogram | None:
+def _extreme_with_end(part: Histogram, made: PerUnitRows) -> Histogram | None:
     """Return MIN or MAX of a number in which the end of its interval is chosen; None where it can't be."""
     if not reads_columns(made.growing, part.x.expr):
         return part
@@ -478,7 +478,7 @@ def _extreme_with_end(part: Histogram, made: UnitRows) -> Histogram | None:
     return replace(part, x=end.clamped(part.x), end=end, bound=replace(part.bound, up_to=end.up_to))
 
 
-def _is_settled(bound: Bound) -> bool:
+def _is_settled(bound: ContributionBound) -> bool:
     """Return whether all rows of a unit count, of which there are few enough anyway."""
     return bound.form is Form.UNIQUE or bound.rows == (bound.up_to or bound.rows)
 
@@ -553,7 +553,7 @@ class MeasurementPlan:
                 return None
 
 
-def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
+def pay_parts(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
     """Return the plan whose every part pays `epsilon`.
 
     Raises:
@@ -564,7 +564,7 @@ def priced(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
     )
     for part in parts:
         if isinstance(part, Histogram):
-            check_extremes(part, part.relation.expected_rows)
+            require_large_groups(part, part.relation.expected_rows)
     return replace(plan, parts=parts)
 
 
@@ -631,7 +631,7 @@ def units_needed(measurement: Sums | KeySearch, rule: SelectionRule) -> Fraction
         case GaussianSelection():
             return rule.units
         case ByUnits(chances=table):
-            return Fraction(even(table))
+            return Fraction(units_for_even_chance(table))
         case FromCount(least=least) if isinstance(measurement, Sums):
             return Fraction(least, measurement.steps_per_row)
         case _:
@@ -641,7 +641,7 @@ def units_needed(measurement: Sums | KeySearch, rule: SelectionRule) -> Fraction
 # By which of two ways the keys of a statement are found: the one that is predicted to show a group with fewer units.
 
 
-def chosen(plans: Sequence[MeasurementPlan], epsilon: Fraction, least: Fraction) -> Sequence[MeasurementPlan]:
+def choose_plans(plans: Sequence[MeasurementPlan], epsilon: Fraction, least: Fraction) -> Sequence[MeasurementPlan]:
     """Return the plans in the ways that find most at the statement's ε, where each part pays at least `least`.
 
     Depends on ε, δ and the bounds only: on nothing that was measured.

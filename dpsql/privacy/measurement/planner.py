@@ -10,10 +10,10 @@ from dpsql.errors import MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import EmptyGroups, MechanismName, Role, SqlType, Table, UniqueKey, Value
 from dpsql.privacy.features.design import Prediction, design, of_one_value, range_of_quotient
-from dpsql.privacy.features.feature import MOST_FEATURES, ONE, Readout, Scaled
+from dpsql.privacy.features.feature import MOST_FEATURES, ONE, Readout, ScaledExpr
 from dpsql.privacy.features.known_statistics import statistic
 from dpsql.privacy.measurement.compared_once import compared_once
-from dpsql.privacy.measurement.contribution import Bound, Form, least_points
+from dpsql.privacy.measurement.contribution import ContributionBound, Form, least_points
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (
     ComputedMarginOutput,
@@ -31,22 +31,22 @@ from dpsql.privacy.measurement.plan import (
     ReadTotal,
     StatisticOutput,
     VoteOutput,
-    check_features,
-    check_not_of_units,
-    check_scope,
+    refuse_unit_values,
+    require_few_features,
+    require_scope,
     unit_computed,
 )
 from dpsql.privacy.measurement.sums import CountOf, Sums
-from dpsql.rewrite.analysis.bounds import bounded as interval_of
-from dpsql.rewrite.analysis.bounds import denied, facts
-from dpsql.rewrite.analysis.declared import Declared, PublicRows
+from dpsql.rewrite.analysis.bounds import complement_of, facts
+from dpsql.rewrite.analysis.bounds import require_interval as interval_of
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, is_by_period, selected_groups
 from dpsql.rewrite.analysis.keys import Key, domain, number_of_tuples, number_of_values
-from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.owners import check_numbers, check_numbers_in, owners, unit_numbers
+from dpsql.rewrite.analysis.owners import owners, refuse_undeclared_numbers, refuse_undeclared_numbers_in, unit_numbers
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.function import lists_too_many
-from dpsql.rewrite.functions.logical import negated, only_branch
+from dpsql.rewrite.functions.logical import negated_condition, only_branch
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Env, Expr, Facts, both, refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
@@ -59,7 +59,7 @@ from dpsql.rewrite.translate.rows.aggregates import (
     is_possible,
     profiled_without_bounds,
 )
-from dpsql.rewrite.translate.rows.computed import Total, parts_of, refused_margin, refused_shrunk, with_ends
+from dpsql.rewrite.translate.rows.computed_statistics import Total, parts_of, refused_margin, refused_shrunk, with_ends
 
 # How much weights are expected to take off an answer, by the statement and the policy alone: designs differ in it.
 
@@ -68,7 +68,7 @@ _SHARE = Fraction(1, 200)
 noise would be larger than it need be. Of the demo's trips it is 7 in 100, of a million trips with fewer heavy units 1."""
 
 
-def expected_loss(rows: int | None, groups: Groups, bound: Bound, epsilon: Fraction) -> Fraction:
+def expected_loss(rows: int | None, groups: Groups, bound: ContributionBound, epsilon: Fraction) -> Fraction:
     """Return how many of a group's rows weights take off, in C/ε, which is what noise is measured in.
 
     `epsilon` is the most that a statement of the role pays. It is 0 where nothing is weighed, and where nobody says how many
@@ -96,7 +96,7 @@ class Builder:
         self,
         relation: Relation,
         every: Groups,
-        bound: Bound,
+        bound: ContributionBound,
         delta: Fraction,
         role: Role,
         facts_of: Known,
@@ -145,7 +145,7 @@ class Builder:
         needed = [self._moments(aggregate) for aggregate in aggregates]
         every = [moment for moments in needed for moment in moments]
         chosen = design(every, self._known, self._prediction(), thresholded=bool(self._delta))
-        check_features(chosen.features)
+        require_few_features(chosen.features)
         sums = replace(
             self._counting(chosen.where),
             features=chosen.features,
@@ -177,7 +177,7 @@ class Builder:
                 return [moment]
             case asked.Shrunk(of=moment) | asked.Margin(of=asked.Shrunk(of=moment)):
                 return [moment]
-            case asked.Margin(of=asked.Computed(of=moments)):
+            case asked.Margin(of=asked.ComputedStatistic(of=moments)):
                 return list(moments)
             case asked.Margin(of=asked.Vote() as vote):
                 return self._moments(vote)
@@ -192,14 +192,16 @@ class Builder:
         match aggregate:
             case asked.Vote(name=name, arg=arg) | asked.Margin(of=asked.Vote(name=name, arg=arg)):
                 return VoteOutput(part, name, self._choices(arg), tuple(readouts), isinstance(aggregate, asked.Margin))
-            case asked.Margin(of=asked.Computed() as computed):
+            case asked.Margin(of=asked.ComputedStatistic() as computed):
                 return self._computed(part, computed, readouts)
             case _:
                 margin = aggregate if isinstance(aggregate, asked.Margin) else None
                 shrunk = isinstance(aggregate if margin is None else margin.of, asked.Shrunk)
                 return StatisticOutput(part, readouts[0], margin is not None, margin is not None and margin.cut, shrunk)
 
-    def _computed(self, part: int, computed: asked.Computed, readouts: Sequence[Readout]) -> ComputedMarginOutput:
+    def _computed(
+        self, part: int, computed: asked.ComputedStatistic, readouts: Sequence[Readout]
+    ) -> ComputedMarginOutput:
         """Return how the margin of what is computed is read off.
 
         Raises:
@@ -298,7 +300,7 @@ class Builder:
     def _buckets(self, arg: Expr, where: Expr, points: tuple[Fraction, ...], *, extremes: bool) -> Histogram:
         arg_facts = self._known(arg)
         present = TRUE if not arg_facts.nullable else _not_null(arg)
-        x = Scaled(arg, interval_of(arg, arg_facts))
+        x = ScaledExpr(arg, interval_of(arg, arg_facts))
         return Histogram(
             self._relation, both(where, present), self._groups, x, points, extremes, self._bound, Fraction(0)
         )
@@ -342,7 +344,7 @@ class Builder:
         readout = chosen.readouts[[moment.name for moment in moments].index(of.name)]
         return StatisticOutput(part, readout, isinstance(aggregate, asked.Margin))
 
-    def _unit_bound(self) -> Bound:
+    def _unit_bound(self) -> ContributionBound:
         """Return in how many groups a unit can be: in one if there is one, else in as many as it may, as it may have rows."""
         single = self._bound.form is Form.UNIQUE
         if single or not self._groups.keys:
@@ -368,7 +370,7 @@ def _place(of: asked.Quantile) -> tuple[object, ...]:
     return (of.arg, of.where, of.points)
 
 
-def _measured_of(aggregate: Aggregate) -> Aggregate | asked.Computed:
+def _measured_of(aggregate: Aggregate) -> Aggregate | asked.ComputedStatistic:
     """Return what an aggregate is about: of a margin, what it is the margin of."""
     return asked.told_of(aggregate)
 
@@ -382,7 +384,9 @@ def _adds_up(moment: asked.Moment) -> bool:
 def _is_summed(aggregate: Aggregate) -> TypeGuard[asked.Moment | asked.Margin | asked.Shrunk | asked.Vote]:
     """Return whether an aggregate is read off the sums that all share."""
     of = _measured_of(aggregate)
-    return isinstance(of, (asked.Moment, asked.Computed)) or (isinstance(of, asked.Vote) and of.name != "count")
+    return isinstance(of, (asked.Moment, asked.ComputedStatistic)) or (
+        isinstance(of, asked.Vote) and of.name != "count"
+    )
 
 
 def is_value(arg: Expr, value: Value) -> Expr:
@@ -419,7 +423,7 @@ class PlanningContext:
     """The public facts: the asker, the declarations, the rows of public tables, the units that the engine keeps unique."""
 
     role: Role
-    declared: Declared
+    declared: DeclaredFacts
     rows: PublicRows
     unique: Callable[[str], frozenset[UniqueKey]]
     tables: Mapping[str, Table]
@@ -517,13 +521,13 @@ def _measured(
     aggregates = [as_counted(aggregate, relation, context.declared) for aggregate in aggregates]
     exprs, role = [e for a in aggregates for e in inputs(a)], context.role
     relation, bound = contribution_bound(relation, context)
-    check_scope(relation, keys, exprs, bound, context.rows)
-    check_not_of_units(relation, [e for a in aggregates if computes(a) for e in inputs(a)[1:]], exprs)
-    env = narrowed(refs(*keys, *exprs), relation.condition, context.declared)
+    require_scope(relation, keys, exprs, bound, context.rows)
+    refuse_unit_values(relation, [e for a in aggregates if computes(a) for e in inputs(a)[1:]], exprs)
+    env = refine_by_predicate(refs(*keys, *exprs), relation.condition, context.declared)
     if env is None:
-        check_numbers(relation, relation.condition, context.declared)
+        refuse_undeclared_numbers(relation, relation.condition, context.declared)
         return _impossible(relation, keys, sets, aggregates, bound, context)
-    check_numbers_in(relation, written, context.declared)
+    refuse_undeclared_numbers_in(relation, written, context.declared)
     facts_of = _known(env, context.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
         facts_of(expr)  # refuses what could overflow: an error that depends on data would be a release
@@ -581,7 +585,7 @@ def _as_vote(aggregate: Aggregate, env: Env) -> Aggregate:
             return aggregate
 
 
-def _known_output(aggregate: Aggregate, relation: Relation, env: Env, declared: Declared) -> KnownOutput | None:
+def _known_output(aggregate: Aggregate, relation: Relation, env: Env, declared: DeclaredFacts) -> KnownOutput | None:
     """Return what the policy knows of whether there is any: no row can be one, or no other; None where it does not."""
     match aggregate:
         case asked.Vote(name="max" | "bool_or" as name, arg=arg, where=where):
@@ -591,7 +595,9 @@ def _known_output(aggregate: Aggregate, relation: Relation, env: Env, declared: 
         case _:
             return None
     rows, listed = both(relation.condition, where), _few(arg, env)
-    values = [v for v in listed if narrowed(refs(arg, where), both(rows, _has(arg, v)), declared) is not None]
+    values = [
+        v for v in listed if refine_by_predicate(refs(arg, where), both(rows, _has(arg, v)), declared) is not None
+    ]
     if not listed or wanted in values:
         return None
     return KnownOutput(other if other in values else None)
@@ -609,10 +615,10 @@ def _has(arg: Expr, value: Value) -> Expr:
     """Return the condition that an expression has a value, where it only matters that it is true."""
     if not isinstance(value, bool):
         return is_value(arg, value)
-    inner = negated(arg)
+    inner = negated_condition(arg)
     if inner is not None:
-        return denied(inner) if value else inner
-    return arg if value else denied(arg)
+        return complement_of(inner) if value else inner
+    return arg if value else complement_of(arg)
 
 
 def _of_no_rows(
@@ -704,12 +710,14 @@ def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:
     return replace(plan, sets=sets)
 
 
-def contribution_bound(relation: Relation, context: PlanningContext) -> tuple[Relation, Bound]:
+def contribution_bound(relation: Relation, context: PlanningContext) -> tuple[Relation, ContributionBound]:
     """Return how much of the relation is one unit's, for the unit kind that the role protects, and how that is told."""
     owned = owners(relation, context.role.protects, context.tables, context.unique)
     if owned.single:
-        return owned.relation, Bound(owned.unit, 1, Form.UNIQUE)
-    return owned.relation, Bound(owned.unit, owned.rows, Form.REWEIGHT, owned.groups, owned.once, up_to=owned.up_to)
+        return owned.relation, ContributionBound(owned.unit, 1, Form.UNIQUE)
+    return owned.relation, ContributionBound(
+        owned.unit, owned.rows, Form.REWEIGHT, owned.groups, owned.once, up_to=owned.up_to
+    )
 
 
 def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: PlanningContext) -> tuple[Groups, Fraction]:
@@ -725,7 +733,7 @@ def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: Plannin
     return selected_groups(keys, env, limit), delta
 
 
-def _known(env: Env, declared: Declared) -> Known:
+def _known(env: Env, declared: DeclaredFacts) -> Known:
     @cache
     def facts_of(expr: Expr) -> Facts:
         missing: Env = {ref: declared.facts_of(ref) for ref in refs(expr) if ref not in env}
@@ -739,7 +747,7 @@ def _impossible(
     keys: Sequence[Expr],
     sets: tuple[Set, ...] | None,
     aggregates: Sequence[Aggregate],
-    bound: Bound,
+    bound: ContributionBound,
     context: PlanningContext,
 ) -> MeasurementPlan:
     """Return the plan for a condition that no row can satisfy: one row of zeros for `()`, no row for any key."""

@@ -19,8 +19,8 @@ from dpsql.privacy.measurement.plan import (
     Measurement,
     MeasurementPlan,
     SelectionRule,
-    chosen,
-    priced,
+    choose_plans,
+    pay_parts,
     selection_rule,
 )
 from dpsql.privacy.measurement.rows_per_unit import SHARE, ChosenBound, RowsPerUnit
@@ -31,7 +31,7 @@ from dpsql.rewrite.analysis.keys import Key
 from dpsql.rewrite.emit.emitter import Emitter
 from dpsql.rewrite.emit.source import from_where
 from dpsql.rewrite.ir.expr import Ref
-from dpsql.rewrite.ir.relation import awaiting
+from dpsql.rewrite.ir.relation import awaited_tables
 
 
 @quickly_made
@@ -123,7 +123,7 @@ def shares(
     Raises:
         Unsupported: the share of one is less than the role's measurements cost at least.
     """
-    plans = chosen(plans, epsilon, role.least_epsilon)
+    plans = choose_plans(plans, epsilon, role.least_epsilon)
     # The engine's statement, and its readings, depend neither on ε nor on δ, and are written once.
     written = [[_Written.of(part, emitter) for part in plan.parts] for plan in plans]
     unpaid = [_parts(plan, written_parts) for plan, written_parts in zip(plans, written, strict=True)]
@@ -137,7 +137,7 @@ def shares(
     least = search or each
     if least < role.least_epsilon:  # before anything is computed for it: that takes the longer the less ε there is
         raise _too_little(role, epsilon, number if searches else len(distinct))
-    done = [_spread(priced(plan, each), finding) if finding else priced(plan, each) for plan in plans]
+    done = [_spread(pay_parts(plan, each), finding) if finding else pay_parts(plan, each) for plan in plans]
     done = [replace(plan, parts=tuple(_with_the_rest(part, search) for part in plan.parts)) for plan in done]
     paying = (
         _parts(p, written_parts) if finding else _paying(p, unpaid_parts, emitter)
@@ -183,7 +183,7 @@ class _Written:
 
 def _is_told(measurement: Measurement, emitter: Emitter) -> bool:
     """Return whether a measurement is the number of the very rows by which its C is chosen."""
-    if not isinstance(measurement, Sums) or not measurement.counts_rows or awaiting(measurement.relation):
+    if not isinstance(measurement, Sums) or not measurement.counts_rows or awaited_tables(measurement.relation):
         return False
     relation, where, unit = measurement.relation, measurement.where, measurement.bound.unit
     every = replace(relation, needed=())  # as for the choice of C
@@ -194,7 +194,7 @@ def search_of(measurement: Sums | Histogram, emitter: Emitter, also: int = 1) ->
     """Return the measurement by which the C of another is chosen; its ladder has `also` as a rung."""
     rows = RowsPerUnit(measurement, also=also)
     text = rows.sql(emitter)
-    awaited = [table.token for table in awaiting(measurement.relation)]
+    awaited = [table.token for table in awaited_tables(measurement.relation)]
     return _identified(rows, text, repr(rows.rungs), str(rows.sensitivity), *awaited)
 
 
@@ -276,7 +276,7 @@ def _asked(measurement: Measurement, sql: str) -> str:
     """Return a text of a measurement, but for δ: the engine's statement, the groups, and what is read off them."""
     groups = measurement.groups
     shown = [_shown(key) for key in groups.keys]
-    awaited = [table.token for table in awaiting(measurement.relation)]
+    awaited = [table.token for table in awaited_tables(measurement.relation)]
     common = (sql, repr(groups.grouped), repr(shown), str(measurement.bound.mass), *awaited)
     match measurement:
         case Sums():
@@ -311,7 +311,7 @@ def _shown(key: Key) -> object:
     return sorted(map(repr, (key.shown or {}).items()))
 
 
-def waiting(scope: PricedScope, answers: Sequence[tuple[str, tuple[PricedMeasurement, ...]]]) -> PricedScope:
+def deferred_scope(scope: PricedScope, answers: Sequence[tuple[str, tuple[PricedMeasurement, ...]]]) -> PricedScope:
     """Return a scope whose measurements wait for inner queries.
 
     `answers` has, of each inner query, a text of all that its answer depends on beside releases, and its measurements.
@@ -321,7 +321,7 @@ def waiting(scope: PricedScope, answers: Sequence[tuple[str, tuple[PricedMeasure
     """
 
     def waits(part: PricedMeasurement) -> PricedMeasurement:
-        places = sorted({table.place for table in awaiting(part.measurement.relation)})
+        places = sorted({table.place for table in awaited_tables(part.measurement.relation)})
         awaits = tuple({answer.identity: answer for place in places for answer in answers[place][1]}.values())
         texts = [part.identity, *(answers[place][0] for place in places), *(awaited.identity for awaited in awaits)]
         identity = hashlib.sha256("\n".join(texts).encode()).hexdigest() if places else part.identity
@@ -385,4 +385,4 @@ def _may_be(part: Sums) -> bool:
     several = len(part.groups.grouped) >= least and part.mechanism is MechanismName.CUBE
     # Of these several that the engine tells apart may be one when they come back.
     exact = not any(key.fractional for key in part.groups.keys)
-    return plain and weighed and several and exact and stored and not awaiting(part.relation)
+    return plain and weighed and several and exact and stored and not awaited_tables(part.relation)

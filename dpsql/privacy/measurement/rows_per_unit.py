@@ -34,7 +34,7 @@ from math import isqrt
 
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import CHOOSING
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups
@@ -107,7 +107,7 @@ class RowsPerUnit:
         return self.of.relation
 
     @property
-    def bound(self) -> Bound:
+    def bound(self) -> ContributionBound:
         """Return the bound that is to be chosen."""
         return self.of.bound
 
@@ -209,7 +209,7 @@ class RowsPerUnit:
             cells[place] += units * whole - upper
         return cells
 
-    def weighed(self, answer: Sequence[Sequence[int]], bound: Bound) -> int:
+    def weighed(self, answer: Sequence[Sequence[int]], bound: ContributionBound) -> int:
         """Return what the rows of all units weigh together, from the rows of `sql`, each unit's as `contribution` says.
 
         Claim: that is the very integer of Σ_rows w, and one unit moves it by C·W at most: it adds n·⌊C·W / max(n, C)⌋.

@@ -24,7 +24,7 @@ from dpsql.privacy.features.feature import (
     ONE,
     Combination,
     Feature,
-    Scaled,
+    ScaledExpr,
     Shape,
     blocks,
     readable_features,
@@ -40,12 +40,12 @@ from dpsql.privacy.features.lattice import (
     own_points,
     row_norm,
 )
-from dpsql.privacy.measurement.contribution import MOST_NORM, Bound, Form, Norms
+from dpsql.privacy.measurement.contribution import MOST_NORM, ContributionBound, Form, Norms
 from dpsql.privacy.measurement.engine_sql import BoundedScan, HeavySum, RowValues, UnitNumbers, numbers_of_units
 from dpsql.privacy.mechanisms.block import Block, epsilon_parts
 from dpsql.privacy.mechanisms.known_mechanisms import mechanism
 from dpsql.rewrite.analysis.groups import Groups
-from dpsql.rewrite.emit.binning import stepped
+from dpsql.rewrite.emit.binning import lattice_step
 from dpsql.rewrite.emit.emitter import Emitter, with_columns_clamped_once
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref
 from dpsql.rewrite.ir.relation import Relation
@@ -62,7 +62,7 @@ class LatticeValues:
     def __init__(
         self,
         emitter: Emitter,
-        bound: Bound,
+        bound: ContributionBound,
         points: int,
         block_conditions: Sequence[Expr],
         *,
@@ -76,6 +76,8 @@ class LatticeValues:
         """The texts that read it."""
         self._in_steps = in_steps and bool(emitter.dialect.computed_once)
         self._emitter, self._bound, self.points = emitter, bound, points
+        # CASE takes the first condition that holds, so a row gets one number. FILTER (WHERE a), FILTER (WHERE b) could
+        # count a row in both, if a and b do not exclude each other after all.
         cases = " ".join(f"WHEN {emitter.sql(where)} THEN {i}" for i, where in enumerate(block_conditions))
         self._block = f"CASE {cases} ELSE {len(block_conditions)} END"
 
@@ -84,6 +86,9 @@ class LatticeValues:
         weight = ["v" if column.by_value else "w"] if weighted and not apart else []
         long = weighted and (not apart or 2 * self.points > _SHORT)
         text = self._emitter.dialect.total(" * ".join([*weight, *self._factors(column, cast=long)]))
+        # What the engine is asked for a mean of fares in [0, 100] with S = 1000: sum(w * f0), with f0 = round(2000 ·
+        # (clamped fare) / 100) from 0 to 2000, and count(*) for the rows. `coordinate` makes of both what lies in [−S,
+        # S].
         text = text if weight or column.factors else "count(*)"
         conditions = [] if column.block is None else [self.block(column.block)]
         conditions += [] if column.where == TRUE else [self._name(self._emitter.sql(column.where))]
@@ -119,17 +124,17 @@ class LatticeValues:
             return [self._emitter.cast(name, type_) if cast or len(names) > 1 else name for name in names]
         return [f"({self._emitter.cast(name, type_)} - {self.points})" for name in names]
 
-    def _stepped(self, x: Scaled, steps: int) -> str:
+    def _stepped(self, x: ScaledExpr, steps: int) -> str:
         own = own_points(x, steps)
         if not self._in_steps or isinstance(x.expr, Ref):
-            return stepped(self._emitter, x.expr, x.interval, steps, own=own)
+            return lattice_step(self._emitter, x.expr, x.interval, steps, own=own)
         earlier: list[str] = []
 
         def read(text: str) -> str:
             earlier.append(text)
             return self._read.setdefault(text, f"x{len(self._read)}")
 
-        text = stepped(self._emitter, x.expr, x.interval, steps, own=own, read=read)
+        text = lattice_step(self._emitter, x.expr, x.interval, steps, own=own, read=read)
         self._later.update([text] if earlier else [])
         return text
 
@@ -142,6 +147,8 @@ class LatticeValues:
         named = [f"{text} AS {name}" if text in self._later else name for text, name in self.named.items()]
         return RowValues(named, [f"{text} AS {name}" for text, name in read.items()])
 
+    # An overflow in the engine would be an error that depends on data. So the type of each product and sum is chosen
+    # for the largest that rows within their bounds can make, and is never the engine's guess.
     def _product(self, column: EngineSum) -> SqlType:
         """Return the type that holds one row's product."""
         most = self._bound.weight * (2 * self.points) ** len(column.factors)
@@ -170,7 +177,7 @@ class Sums:
     where: Expr
     groups: Groups
     features: tuple[Feature, ...]
-    bound: Bound
+    bound: ContributionBound
     epsilon: Fraction
     mechanism: MechanismName
     points: int = FINE

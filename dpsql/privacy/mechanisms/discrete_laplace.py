@@ -31,6 +31,8 @@ def discrete_laplace(entropy: Entropy, scale: Fraction | int, n: int) -> list[in
         raise ValueError(f"scale must be positive, not {scale}")
     if max(scale.numerator, scale.denominator) >= _NARROW:
         return _wide_laplaces(entropy, scale, n)
+    # For a scale s/t in lowest terms: ⌊x / t⌋ of a geometric x with P(x) ∝ exp(−x/s) has P(y) ∝ exp(−y·t/s), which is
+    # the law of |z|. So no real number has to be drawn, and none is rounded.
     magnitude = np.zeros(n, dtype=np.int64)
     todo = np.arange(n)
     while todo.size:
@@ -75,6 +77,8 @@ def cube(entropy: Entropy, t: int, d: int, groups: int) -> list[list[int]]:
             kept &= below_each(entropy, 2 * drawn + np.uint64(2 * i)) < 2 * drawn + np.uint64(1)
         radius[todo[kept]] = drawn[kept]
         todo = todo[~kept]
+    # All coordinates of a group share one radius. They are drawn uniformly within the cube, its surface included, so
+    # that a point inside comes from each larger radius, too: that is what the sum over M ≥ m in the docstring says.
     wide = np.repeat(radius, d)
     inside = below_each(entropy, 2 * wide + np.uint64(1)).astype(np.int64) - wide.astype(np.int64)
     return [list(map(int, row)) for row in inside.reshape(groups, d).tolist()]

@@ -43,6 +43,7 @@ def below_each(entropy: Entropy, limits: NDArray[np.uint64]) -> NDArray[np.uint6
 
 def below(entropy: Entropy, limit: int) -> int:
     """Return a uniform integer below `limit`, however large."""
+    # How long this takes depends on what is drawn, never on what the noise is added to.
     bits = (limit - 1).bit_length()
     size = (bits + 7) // 8
     while True:
@@ -118,6 +119,8 @@ def _decide(entropy: Entropy, drawn: int, x: Fraction) -> bool:
     """Return whether the uniform number that begins with the word `drawn` is below exp(−x)."""
     bits = _WORD
     while True:
+        # The interval [drawn, drawn + 1) / 2^bits has the uniform number in it. Below `low` all of it is below exp(−x),
+        # from `high` on none is; between them 64 more bits are drawn, and the bounds are computed finer.
         low, high = exp_bounds(x, bits)
         if drawn < low:
             return True

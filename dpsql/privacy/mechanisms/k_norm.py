@@ -42,7 +42,7 @@ class IndependentLaplace:
 
     def laws(self, block: Block) -> Sequence[tuple[Law, tuple[int, ...]]]:
         """Return one draw for each coordinate."""
-        return each(block)
+        return draw_each(block)
 
     def threshold(self, t: int, block: Block, step: int, keys: int, delta: Fraction) -> int:
         """Return τ under the discrete Laplace."""
@@ -61,7 +61,7 @@ def draw(entropy: Entropy, t: int, block: Block, groups: int) -> Sequence[Sequen
     return [flat[i : i + d] for i in range(0, groups * d, d)]
 
 
-def each(block: Block) -> Sequence[tuple[Law, tuple[int, ...]]]:
+def draw_each(block: Block) -> Sequence[tuple[Law, tuple[int, ...]]]:
     """Return a draw of one coordinate for each of a block's."""
     return [(LAPLACE, (place,)) for place in block.places]
 
@@ -90,7 +90,7 @@ class KNorm:
         """Return one draw for a cube, and one for each cell."""
         if block.norm is Norm.LARGEST:
             return [(CubeLaw(len(block.places)), block.places)]
-        return each(block)
+        return draw_each(block)
 
     def threshold(self, t: int, block: Block, step: int, keys: int, delta: Fraction) -> int:
         """Return τ under the marginal law of one of the cube's coordinates."""

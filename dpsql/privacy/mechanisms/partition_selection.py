@@ -29,13 +29,13 @@ def chances(epsilon: Fraction, delta: Fraction, keys: int) -> bytes:
     return b"".join(chance.to_bytes(_WIDTH, "big") for chance in _chances(epsilon / keys, per_key(delta, keys)))
 
 
-def shown(entropy: Entropy, units: Sequence[int], table: bytes) -> list[bool]:
+def select_keys(entropy: Entropy, units: Sequence[int], table: bytes) -> list[bool]:
     """Return for each key whether it is shown; `units` has the number of distinct units that have it."""
     last = len(table) // _WIDTH - 1
     return [below(entropy, _ONE) < _at(table, max(0, min(n, last))) for n in units]
 
 
-def even(table: bytes) -> int:
+def units_for_even_chance(table: bytes) -> int:
     """Return the least number of units that have a key shown as often as not."""
     return next(n for n in range(len(table) // _WIDTH) if 2 * _at(table, n) >= _ONE)
 

@@ -45,6 +45,8 @@ def permute_and_flip(entropy: Entropy, scores: Scores, epsilon: Fraction, sensit
     if epsilon <= 0 or sensitivity < 1:
         raise ValueError("the choice needs a positive ε and sensitivity")
     groups, candidates = scores.shape
+    # A candidate that is `behind` the best by s stays with probability exp(−ε·s / 2Δ). The 2 is for scores that may
+    # rise for one candidate while they fall for another.
     rate = epsilon / (2 * sensitivity)
     rows = max(1, _BLOCK // candidates)
     chosen = [_choose(entropy, scores[first : first + rows], rate) for first in range(0, groups, rows)]
@@ -58,6 +60,7 @@ def _choose(entropy: Entropy, scores: Scores, rate: Fraction) -> NDArray[np.int6
         behind = behind.astype(np.uint64)
     heads = coins(entropy, behind.ravel(), rate).reshape(scores.shape)
     rank = below_each(entropy, np.count_nonzero(heads, axis=1).astype(np.uint64)) + np.uint64(1)
+    # The best candidate's coin always falls on heads (it is behind by 0), so that there is one to choose in each group.
     chosen: NDArray[np.int64] = (np.cumsum(heads, axis=1, dtype=np.uint64) == rank[:, None]).argmax(axis=1)
     return chosen
 

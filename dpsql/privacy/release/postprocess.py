@@ -31,8 +31,8 @@ from dpsql.privacy.accuracy.shrunk import (
     ShrunkMean,
     last_place,
     place_of_margin,
-    rounded,
-    rounded_up,
+    round_margin_up,
+    round_to_place,
     shrunk_means,
 )
 from dpsql.privacy.features.feature import ONE, Feature, Readout
@@ -62,7 +62,7 @@ from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows.aggregates import Moment
-from dpsql.rewrite.translate.rows.computed import Total
+from dpsql.rewrite.translate.rows.computed_statistics import Total
 
 # Groups that are sums of measured ones: histograms between constants, added up to what each constant is compared with.
 #
@@ -413,7 +413,7 @@ def _statistic(output: StatisticOutput, line: _Line, type_: str, shows: Shows) -
         if mean is None:
             return None
         last = place_of_margin(mean.half_width) if shows.scales is not None else None
-        return rounded_up(mean.half_width, last, real=True) if output.margin else rounded(mean.value, last)
+        return round_margin_up(mean.half_width, last, real=True) if output.margin else round_to_place(mean.value, last)
     margins, readout = line.margins.get(output.part), output.readout
     whole = is_whole(type_) or (output.margin and statistic(readout.moment.name).rounding(readout) > 0)
     last = None
@@ -425,14 +425,14 @@ def _statistic(output: StatisticOutput, line: _Line, type_: str, shows: Shows) -
         readout, estimates = margins.own(readout, estimates)
         if not is_told(margins, readout, estimates):
             return None
-    return rounded(_estimate(readout, estimates, shows), last)
+    return round_to_place(_estimate(readout, estimates, shows), last)
 
 
 def _shown_margin(
     margins: Margins, readout: Readout, estimates: Found, last: int | None, *, real: bool
 ) -> float | None:
     """Return a margin, rounded up; it is no wider than from one end to the other of what is possible."""
-    width = rounded_up(margins.shown(readout, estimates), last, real=real)
+    width = round_margin_up(margins.shown(readout, estimates), last, real=real)
     return None if width is None else min(width, statistic(readout.moment.name).widest(readout))
 
 
@@ -446,7 +446,7 @@ def _computed_margin(output: ComputedMarginOutput, line: _Line, shows: Shows, to
     peers = totals.of(line, part, output.totals) if totals is not None else {}
     others = totals.others(line, part, output.totals) if totals is not None else {}
     width = ComputedMargin(output.formula, output.readouts, margins, estimates, peers, others, off).half_width()
-    return rounded_up(width, place_of_margin(width) if shows.scales is not None else None, real=False)
+    return round_margin_up(width, place_of_margin(width) if shows.scales is not None else None, real=False)
 
 
 def _shown_off(margins: Margins, readout: Readout, estimates: Found, shows: Shows) -> float:
@@ -529,14 +529,14 @@ def _margin(
                 return "0"
             width: float | None = distinct_half_width(_sums(plan, part), line.margins[part].cut)
             last = place_of_margin(width) if shows.scales is not None else None
-            return format_number(rounded_up(width, last, real=False), type_)
+            return format_number(round_margin_up(width, last, real=False), type_)
         case PointMarginOutput(part=part, possible=possible):
             if part is None or not plan.parts:
                 return None
             buckets = _buckets(plan, part)
             width = point_half_width(buckets, line.chosen[part], line.cut[part], possible)
             last = place_of_margin(width) if shows.scales is not None else None
-            return format_number(rounded_up(width, last, real=not is_counted(buckets)), type_)
+            return format_number(round_margin_up(width, last, real=not is_counted(buckets)), type_)
 
 
 def _of_no_rows(output: StatisticOutput) -> CellText:
@@ -616,7 +616,7 @@ def _point(
         return str(output.ordered[int(value)])
     if part.x.expr.type.is_temporal:
         return format_value(int(value), part.x.expr.type)
-    return format_number(rounded(float(value), last), type_.removesuffix("[]"))
+    return format_number(round_to_place(float(value), last), type_.removesuffix("[]"))
 
 
 def _estimate(readout: Readout, estimates: Mapping[Feature, float], shows: Shows) -> float | None:
@@ -643,7 +643,7 @@ def empty_groups(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHav
     return sum(may_be_empty([estimates_of(i) for estimates_of in read]) for i in shown), len(shown)
 
 
-def hidden(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[tuple[Moment, int, int]]:
+def hidden_statistics(plan: MeasurementPlan, draws: Sequence[Draws]) -> Iterator[tuple[Moment, int, int]]:
     """Yield each statistic with the number of groups in which noise has hidden it, if there are some, and of all groups."""
     for output in plan.outputs if draws else ():
         if not isinstance(output, StatisticOutput) or output.part is None or output.margin:

@@ -63,6 +63,7 @@ class Release:
 
     def to_bytes(self) -> bytes:
         """Return a form to be stored."""
+        # A fraction is written as a text, since JSON's numbers come back as doubles: 1/3 would be another key.
         keys = None if self.keys is None else [[_stored(cell) for cell in key] for key in self.keys]
         chosen = [] if self.chosen is None else [*astuple(self.chosen)]
         return zlib.compress(json.dumps([[list(row) for row in self.numbers], keys, *chosen]).encode())
@@ -99,6 +100,8 @@ def release_sums(measurement: Sums, exact: ExactSums, entropy: Entropy, rule: Se
         return Release(noisy)
     if not isinstance(rule, FromCount):
         raise InternalError
+    # Noise is drawn for every group that the engine found, and then compared. To leave small groups out before would
+    # make how much is drawn, and when, depend on exact counts.
     kept = [i for i, row in enumerate(noisy) if row[0] >= rule.least]
     counted = measurement.distinct is not CountOf.UNITS  # else keys alone are released
     return Release([noisy[i] if counted else [0] for i in kept], [exact.keys[i] for i in kept])
@@ -108,7 +111,9 @@ def _chosen(
     measurement: Sums, keys: Sequence[KeyRow], coordinates: Sequence[Sequence[int]], entropy: Entropy, rule: ByUnits
 ) -> Release:
     """Return which keys are shown where nothing else is: chosen by how many units have them, no number is released."""
-    kept = partition_selection.shown(entropy, [row[0] // measurement.row_norm for row in coordinates], rule.chances)
+    kept = partition_selection.select_keys(
+        entropy, [row[0] // measurement.row_norm for row in coordinates], rule.chances
+    )
     chosen = [key for key, keep in zip(keys, kept, strict=True) if keep]
     return Release([[0] for _ in chosen], chosen)
 
@@ -130,6 +135,8 @@ def release_cells(search: Searched, exact: ExactCells, entropy: Entropy) -> Rele
 
 def _noise(measurement: Sums, groups: int, d: int, entropy: Entropy) -> Sequence[Sequence[int]]:
     """Return `d` numbers for each group: each block's are drawn together, and without the others'."""
+    # A row is in one block alone, so that each block may have noise for the whole ε: parallel composition within a
+    # row's group.
     noise, law = [[0] * d for _ in range(groups)], mechanism(measurement.mechanism)
     for block in measurement.blocks:
         for row, drawn in zip(noise, law.sample(entropy, measurement.scale, block, groups), strict=True):
@@ -159,6 +166,7 @@ def release_buckets(
         missing = math.ceil(missing_rows * measurement.bound.weight)
         bucket, width = quantile_and_width(entropy, histogram, q, epsilon, mass, missing)
         return Release([[int(b), int(w)] for b, w in zip(bucket, width, strict=True)])
+    # Each point is a choice of its own over the same rows, so that their ε add up.
     share = epsilon / len(measurement.points)
     chosen = [quantile.quantile(entropy, histogram, q, share, mass).tolist() for q in measurement.points]
     return Release([sorted_by(measurement.points, row, measurement.number) for row in zip(*chosen, strict=True)])
@@ -304,6 +312,7 @@ class TableProfile:
     def with_values(self, measured: BeyondBounds, cells: Sequence[int]) -> "TableProfile":
         """Return the profile with released shares of values beyond bounds."""
         whole = max(cells[0], ONE_UNIT)
+        # P(|z| > b·ln 20) = 1/20 for Laplace noise of scale b.
         reach = min(_REACH * float(measured.scale) / whole, 1.0)
         shares = [NoisyShare(min(max(cell / whole, 0.0), 1.0), reach) for cell in cells[1:]]
         pairs = zip(shares[::2], shares[1::2], strict=True)
@@ -533,6 +542,8 @@ class Draws:
     def reader(self) -> Callable[[int], Found]:
         """Return the function from a group's place to all sums that can be read of it; a histogram has none."""
         sums = [(measurement, release) for measurement, release in self.drawn if isinstance(measurement, Sums)]
+        # The weights are of what was paid, which is public. Weighing by how the numbers look would favour outliers of
+        # the noise.
         whole = sum((measurement.epsilon**2 for measurement, _ in sums), Fraction(0))
         readers = [(float(m.epsilon**2 / whole), estimates(m), release.numbers) for m, release in sums]
 

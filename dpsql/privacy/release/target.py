@@ -161,7 +161,7 @@ def is_aimed(plan: MeasurementPlan, place: int) -> bool:
     return not part.extremes if isinstance(part, Histogram) else bool(_readouts(plan, place))
 
 
-def further(
+def next_payment(
     plan: MeasurementPlan, place: int, draws: Draws, error: Fraction, ladder: Sequence[Fraction]
 ) -> Fraction | None:
     """Return how much ε a part is to pay next, a step of `ladder`; None where it errs little enough or has paid its share.
@@ -185,10 +185,10 @@ def further(
 
 def is_met(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction, ladder: Sequence[Fraction]) -> bool:
     """Return whether a part errs as little as it has to, by its releases: with the part that no ε makes less, too."""
-    return _wanted(plan, place, draws, error, ladder) is None and lasting(plan, place, draws, error) is None
+    return _wanted(plan, place, draws, error, ladder) is None and irreducible_error(plan, place, draws, error) is None
 
 
-def lasting(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction) -> str | None:
+def irreducible_error(plan: MeasurementPlan, place: int, draws: Draws, error: Fraction) -> str | None:
     """Return what makes a part err by more than it is to at any price: how wide buckets are, or what its C takes off."""
     match draws.measurement:
         case Histogram() as histogram:

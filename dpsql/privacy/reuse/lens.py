@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.privacy.features.feature import ONE, Combination, Feature, Scaled, Shape
-from dpsql.privacy.features.known_statistics import coordinate_variances, spread
+from dpsql.privacy.features.feature import ONE, Combination, Feature, ScaledExpr, Shape
+from dpsql.privacy.features.known_statistics import coordinate_variances, sum_variance
 from dpsql.privacy.measurement.contribution import Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import (
@@ -29,9 +29,9 @@ from dpsql.privacy.measurement.plan import (
 )
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.exclusion import exclusion
-from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.analysis.same_rows import AmongRows, EnforcedColumns, GroupCells, ReadRows, among_rows
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.functions.logical import normal_form, number_of, only_branch
@@ -66,11 +66,11 @@ class _GroupLines:
 
     @classmethod
     def of(
-        cls, among: AmongRows, wanted: Sums | Histogram, told: Sums | Histogram, declared: Declared
+        cls, among: AmongRows, wanted: Sums | Histogram, told: Sums | Histogram, declared: DeclaredFacts
     ) -> "_GroupLines | None":
         """Build from how rows are among others; None where groups do not tell in which wanted ones their rows are."""
         keys = tuple(key.expr for key in told.groups.keys)
-        env = narrowed(refs(*keys), both(*among.told), declared)
+        env = refine_by_predicate(refs(*keys), both(*among.told), declared)
         if env is None or len(told.groups.shown) != len(told.groups.grouped):
             return None
         cells = GroupCells(keys, told.groups.shown, env, declared, among.lookups)
@@ -167,7 +167,7 @@ class _SumTerms:
             return None
         return (Term(half, lines, sign), Term(half, lines, count_feature))
 
-    def _valued(self, shape: Shape, x: Scaled, where: Conditions) -> Iterator[tuple[Term, ...] | None]:
+    def _valued(self, shape: Shape, x: ScaledExpr, where: Conditions) -> Iterator[tuple[Term, ...] | None]:
         """Yield the terms of a sum of values, from 0 or from the middle, by one of the same values in either form."""
         branch = only_branch(x.expr) if shape is Shape.SIGNED else None
         if (
@@ -194,7 +194,7 @@ class _SumTerms:
             return
         yield None
 
-    def _scaled_alike(self, x: Scaled, left: Conditions, block: int | None, shape: Shape) -> Feature | None:
+    def _scaled_alike(self, x: ScaledExpr, left: Conditions, block: int | None, shape: Shape) -> Feature | None:
         """Return a released sum of the same values, within bounds that are no narrower."""
         for feature in self._readable:
             alike = feature.shape is shape and feature.block == block and normal_form(feature.where) == left
@@ -213,7 +213,12 @@ class _SumTerms:
         return None if same is None else (Term(Fraction(1), lines, same),)
 
     def _feature(
-        self, shape: Shape, left: Conditions, block: int | None, x: Scaled | None = None, y: Scaled | None = None
+        self,
+        shape: Shape,
+        left: Conditions,
+        block: int | None,
+        x: ScaledExpr | None = None,
+        y: ScaledExpr | None = None,
     ) -> Feature | None:
         for feature in self._readable:
             alike = feature.shape is shape and feature.block == block and (feature.x, feature.y) == (x, y)
@@ -253,7 +258,7 @@ class _SumTerms:
         return excluded is not None and excluded.exhaustive
 
 
-def _line(shape: Shape, x: Scaled) -> tuple[Fraction, Fraction]:
+def _line(shape: Shape, x: ScaledExpr) -> tuple[Fraction, Fraction]:
     """Return m and h with x = m + h·u, where u is what is summed."""
     if shape is Shape.SIGNED:
         return Fraction(0), x.interval.magnitude
@@ -298,7 +303,7 @@ class ToldNoise:
     def variance(self, feature: Feature) -> float:
         """Return the variance of a feature's sum in a group, in units of `unit`."""
         if feature not in self._by_feature:
-            self._by_feature[feature] = float(spread({feature: 1}, self.read, self.variances))
+            self._by_feature[feature] = float(sum_variance({feature: 1}, self.read, self.variances))
         return self._by_feature[feature]
 
 
@@ -337,7 +342,7 @@ def lens(
     wanted: Sums | Histogram,
     needed: Sequence[Feature],
     told: Sums | Histogram,
-    declared: Declared,
+    declared: DeclaredFacts,
     enforced: EnforcedColumns,
 ) -> Lens | None:
     """Return how `wanted` is read off the release of `told`; None where that does not say it, or is not known to.
@@ -428,7 +433,7 @@ def _renamed(groups: _GroupLines, feature: Feature) -> Feature:
     return Feature(feature.shape, renamed(feature.where), x, y, feature.block)
 
 
-def _is_same(groups: _GroupLines, wanted: Scaled, told: Scaled) -> bool:
+def _is_same(groups: _GroupLines, wanted: ScaledExpr, told: ScaledExpr) -> bool:
     return replace(wanted, expr=groups.among.renamed(wanted.expr)) == told
 
 

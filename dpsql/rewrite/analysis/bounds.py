@@ -10,9 +10,9 @@ from typing import assert_never
 from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.base import TINY
-from dpsql.rewrite.functions.arithmetic import widened
+from dpsql.rewrite.functions.arithmetic import widen
 from dpsql.rewrite.functions.function import LARGEST, Condition, FloatRange, first_argument
 from dpsql.rewrite.functions.logical import branches, is_whole, number_of
 from dpsql.rewrite.functions.table import describe, function_of
@@ -58,7 +58,7 @@ def keeps(condition: Expr, row: Mapping[Ref, Value | None]) -> bool:
 
 def as_read(interval: Interval | None, type_: SqlType) -> Interval | None:
     """Return where a column or a constant is as an engine reads it."""
-    return rounded(interval) if interval is not None and _is_double(type_) else interval
+    return interval_in_doubles(interval) if interval is not None and _is_double(type_) else interval
 
 
 def computed_range(expr: Apply, given: Sequence[Interval | None], nullable: Sequence[bool]) -> Interval | None:
@@ -76,22 +76,22 @@ def computed_range(expr: Apply, given: Sequence[Interval | None], nullable: Sequ
     if interval is None or not double:
         return interval
     if function.float_range.several:
-        interval = widened(interval)
+        interval = widen(interval)
     if function.float_range.beside is not None:
         interval = function.float_range.beside(interval, args)
-    return rounded(interval)
+    return interval_in_doubles(interval)
 
 
 def _argument(interval: Interval | None, expr: Apply, rule: FloatRange, *, double: bool) -> Interval | None:
     if interval is None:
         return None
     if double and expr.args[0].type.is_number:
-        interval = rounded(interval)
+        interval = interval_in_doubles(interval)
     if not double and rule.folds_constants and not interval.magnitude:
         return Interval.of(0, 1)
     if double and rule.flushes_tiny:
         interval = interval.hull(Interval(_flushed(interval.low), _flushed(interval.high)))
-    return widened(interval) if rule.jumps else interval
+    return widen(interval) if rule.jumps else interval
 
 
 def _is_double(type_: SqlType) -> bool:
@@ -99,7 +99,7 @@ def _is_double(type_: SqlType) -> bool:
 
 
 @lru_cache(maxsize=1024)  # the same few bounds are read again and again
-def rounded(interval: Interval) -> Interval:
+def interval_in_doubles(interval: Interval) -> Interval:
     """Return an interval with its ends as they are in double precision."""
     return Interval(Fraction(float(interval.low)), Fraction(float(interval.high)))
 
@@ -119,7 +119,7 @@ _ENDLESS = 10**300
 """No number of an engine's is larger."""
 
 
-def said(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Expr, Facts] | None:
+def refine_by_comparisons(columns: Sequence[Ref], condition: Expr, declared: DeclaredFacts) -> dict[Expr, Facts] | None:
     """Return the facts about `columns` in the rows that satisfy `condition`; None if no row can.
 
     The condition's facts about an expression are among them, by that expression: its value is the very one that was
@@ -134,19 +134,19 @@ def said(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Ex
     return env
 
 
-def where(condition: Expr, env: Env, *, holds: bool) -> Env:
+def facts_where(condition: Expr, env: Env, *, holds: bool) -> Env:
     """Return the facts where a condition holds, or where it does not: false, or NULL.
 
     An engine may compute what is in one branch for rows of another, so that only a column of whole numbers, by which
     nothing can overflow, is nearer than before to what an engine computes.
     """
-    return assumed(condition, env, holds=holds, chosen=False)[0]
+    return facts_if_possible(condition, env, holds=holds, chosen=False)[0]
 
 
-def assumed(condition: Expr, env: Env, *, holds: bool, chosen: bool) -> tuple[Env, bool]:
+def facts_if_possible(condition: Expr, env: Env, *, holds: bool, chosen: bool) -> tuple[Env, bool]:
     """Return the same, and whether it can be so at all; of rows that are `chosen` nothing else is computed."""
     narrowed_env, possible = dict(env), True
-    for conjunct in conjuncts(condition if holds else denied(condition)):
+    for conjunct in conjuncts(condition if holds else complement_of(condition)):
         about = _about(conjunct)
         if about is None or (isinstance(about, Ref) and narrowed_env[about].values is not None):
             continue
@@ -162,13 +162,13 @@ def assumed(condition: Expr, env: Env, *, holds: bool, chosen: bool) -> tuple[En
     return narrowed_env, possible
 
 
-def denied(expr: Expr) -> Expr:
+def complement_of(expr: Expr) -> Expr:
     """Return what holds of values where a condition does not.
 
     NOT (n < 3 OR n = 7)  →  n >= 3 AND n <> 7
     """
     condition = _condition(expr)
-    denial = condition.denied(expr, denied) if isinstance(expr, Apply) and condition else None
+    denial = condition.denied(expr, complement_of) if isinstance(expr, Apply) and condition else None
     return TRUE if denial is None else denial
 
 
@@ -185,7 +185,7 @@ def _about(conjunct: Expr) -> Expr | None:
 def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
     """Narrow `env` by one conjunct; return False if nothing can satisfy it."""
     inside, about, condition = refs(conjunct), _about(conjunct), _condition(conjunct)
-    if len(inside) == 1 and not (inside[0].type.is_integer and blurred(conjunct)):
+    if len(inside) == 1 and not (inside[0].type.is_integer and has_inexact_constants(conjunct)):
         (ref,) = inside
         if env.get(ref, Facts()).values is not None and evaluable(conjunct):
             return _among_values(conjunct, ref, env)
@@ -193,7 +193,7 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
         return True
     if condition.of_null and isinstance(about, Ref):
         return env[about].nullable  # a row that has NULL where none is declared counts nowhere that the column is used
-    if blurred(conjunct) and (is_whole(about) or isinstance(about, Apply)):
+    if has_inexact_constants(conjunct) and (is_whole(about) or isinstance(about, Apply)):
         return True
     if isinstance(about, Ref) and condition.excludes_one and env[about].interval is not None and is_whole(about):
         return _without(conjunct, about, env)
@@ -203,7 +203,7 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
     bound = condition.narrows(conjunct, about)
     if bound is None:
         return True
-    if blurred(conjunct):
+    if has_inexact_constants(conjunct):
         bound = bound.hull(_compared(bound, strict=False) or bound)
     return _limit(about, bound, env, strict=condition.strict)
 
@@ -286,7 +286,7 @@ def _next(end: Fraction, towards: float, *, strict: bool) -> Fraction:
     return Fraction(math.nextafter(float(end), towards) if strict else float(end))
 
 
-def blurred(condition: Expr) -> bool:
+def has_inexact_constants(condition: Expr) -> bool:
     """Return whether a condition has a constant that in double precision is another, or may equal other whole numbers."""
     return any(_is_blurred(value) for part in walk(condition) for value in _doubles(part))
 
@@ -428,8 +428,8 @@ def _branches(expr: Apply, env: Env) -> list[Facts]:
     given: list[Facts] = []
     rest = env
     for condition, result in branches(expr):
-        given += [facts(condition, env), facts(result, where(condition, rest, holds=True))]
-        rest = where(condition, rest, holds=False)
+        given += [facts(condition, env), facts(result, facts_where(condition, rest, holds=True))]
+        rest = facts_where(condition, rest, holds=False)
     return [*given, facts(expr.args[-1], rest)]
 
 
@@ -463,10 +463,10 @@ def too_large(expr: Expr) -> MissingBounds:
 
 def _require_bounds(arg: Expr, arg_facts: Facts) -> None:
     if (arg.type.is_number or arg.type.is_temporal) and not (isinstance(arg, Const) and arg.value is None):
-        bounded(arg, arg_facts)
+        require_interval(arg, arg_facts)
 
 
-def bounded(expr: Expr, expr_facts: Facts) -> Interval:
+def require_interval(expr: Expr, expr_facts: Facts) -> Interval:
     """Return the interval of an expression with which something is to be computed.
 
     Raises:

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.analysis.bounds import blurred, evaluable, evaluate
+from dpsql.rewrite.analysis.bounds import evaluable, evaluate, has_inexact_constants
 from dpsql.rewrite.functions.table import function_of
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Facts, Ref, walk
 
@@ -36,7 +36,7 @@ class Exclusion:
 
 def exclusion(conditions: Sequence[Expr], facts_of: Known) -> Exclusion | None:
     """Return what is proven about conditions that exclude each other; None where that is not proven."""
-    if any(map(blurred, conditions)):
+    if any(map(has_inexact_constants, conditions)):
         return None
     variables: dict[Expr, set[Value]] = {}
     for condition in conditions:

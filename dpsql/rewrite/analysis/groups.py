@@ -1,7 +1,7 @@
 """All groups of a statement, before any row is read: the product of its keys' domains, less what cannot occur.
 
 Keys that come from one public table (or from the column that a join equates with its key) go together: only the
-combinations that occur in the public rows are groups. So do keys that are made of the same columns (`occurring`).
+combinations that occur in the public rows are groups. So do keys that are made of the same columns (`reachable_tuples`).
 """
 
 import itertools
@@ -13,14 +13,14 @@ from typing import assert_never
 from dpsql.errors import DpsqlError, InternalError, MissingBounds, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate, facts, keeps
-from dpsql.rewrite.analysis.declared import PublicRows, public_rows_of
-from dpsql.rewrite.analysis.keys import Key, key_of, undeclared
+from dpsql.rewrite.analysis.declared_facts import PublicRows, public_rows_of
+from dpsql.rewrite.analysis.keys import Key, key_of, selected_key
 from dpsql.rewrite.functions.function import Cell, EvaluateRule, order_of, too_many
 from dpsql.rewrite.functions.logical import equation
 from dpsql.rewrite.functions.table import function_of, integral
-from dpsql.rewrite.functions.temporal import truncated
+from dpsql.rewrite.functions.temporal import truncated_time
 from dpsql.rewrite.ir.calendar import DAY, UNITS, step, truncate
-from dpsql.rewrite.ir.constant_table import AwaitedTable
+from dpsql.rewrite.ir.constant_table import DeferredTable
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Ref, TimeField, both, conjuncts, refs, walk
 from dpsql.rewrite.ir.relation import Join, Relation, Source
 
@@ -33,6 +33,7 @@ from dpsql.rewrite.ir.relation import Join, Relation, Source
 # Claim: engines find no other. All values of the columns are tried, and of times a moment of each of the shortest units that
 # the keys tell apart; and nothing is computed that engines round. It follows from the policy alone.
 
+# All of them are evaluated in Python, for each statement that is new.
 _MOST_CASES = 20_000
 """Combinations of the columns' values that are tried."""
 _EXACT = 2**53
@@ -45,7 +46,7 @@ _ALL, _LONGEST = UNITS[0], UNITS[-1]
 """The units that tell times apart which stand for themselves."""
 
 
-def linked(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
+def connected_keys(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
     """Yield the indices of keys that are made of common columns, directly or by others; all that have none alone."""
     left = list(range(len(exprs)))
     while left:
@@ -58,7 +59,7 @@ def linked(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
         yield tuple(sorted(places))
 
 
-def occurring(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | None:
+def reachable_tuples(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | None:
     """Return all that keys can be together; None where that is not known, or takes too long to find out."""
     columns = refs(*exprs)
     public = [ref.source for ref in columns if ref.public]
@@ -70,6 +71,8 @@ def occurring(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | 
         if values is None or math.prod([len(values), *(len(case) for case in cases)]) > _MOST_CASES:
             return None
         cases.append(values)
+    # GROUP BY day, weekday: of 31 · 7 pairs 31 can occur. The other 186 would be empty groups, each with noise of its
+    # own, which look like groups with few rows.
     rows = (dict(zip(columns, case, strict=True)) for case in itertools.product(*cases))
     occurring_cells = frozenset(tuple(tried_value(expr, row) for expr in exprs) for row in rows)
     return (
@@ -120,6 +123,7 @@ def cases_of(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None
             cases = range(low, high + 1)
         elif ref.type is SqlType.TIMESTAMP:
             unit = min((unit for expr in exprs for unit in _units(expr, ref)), key=UNITS.index, default=_LONGEST)
+            # Hours of the week are the same in each week: eight days of a year of data are enough to see all of them.
             if all(_comes_again(expr, ref) for expr in exprs):
                 high = min(high, low + _WEEK)
             cases = _moments(low, high, unit, [at for expr in exprs for at in _compared_with(expr, ref)])
@@ -177,6 +181,7 @@ def _compared_with(expr: Expr, ref: Ref) -> Iterator[int]:
 
 def _moments(low: int, high: int, unit: str, compared: Sequence[int]) -> Sequence[int] | None:
     """Return a moment of each unit, and of each part of it that comparisons tell apart, unless they are too many."""
+    # On either side of a constant, and at it, any comparison with it has all the results that it can have.
     beside = {at + step for at in compared for step in (-1, 0, 1) if low <= at + step <= high}
     begun = _beginnings(low, high, unit)
     return None if begun is None else [*dict.fromkeys((*begun, *sorted(beside)))]
@@ -195,11 +200,11 @@ def _beginnings(low: int, high: int, unit: str) -> Sequence[int] | None:
     return beginnings
 
 
-def going_together(
+def reachable_pairs(
     exprs: Sequence[Expr], shown: Sequence[Mapping[Cell, Cell]], env: Env
 ) -> Sequence[tuple[tuple[Cell, Cell], ...]] | None:
     """Return all that keys can be together, as (grouped, shown) pairs, given each key's own; None where it is not known."""
-    occurring_cells = occurring(exprs, env)
+    occurring_cells = reachable_tuples(exprs, env)
     if occurring_cells is None:
         return None
     own = [{cell: grouped for grouped, cell in cells.items()} for cells in shown]
@@ -239,6 +244,7 @@ class Groups:
         for key, cell in zip(self.keys, grouped, strict=True):
             if key.shown is not None and cell not in key.shown:
                 return None
+            # An engine may keep such a text, and PostgreSQL does not.
             if isinstance(cell, str) and "\0" in cell:
                 return None  # no text of PostgreSQL's: it could not be shown
             cells.append(key.shows(cell))
@@ -255,6 +261,8 @@ def groups(exprs: Sequence[Expr], relation: Relation, env: Env, rows: PublicRows
         MissingBounds: a key's values do not follow from the policy.
         Unsupported: there are more groups than `limit`.
     """
+    # Keys that have nothing to do with each other are multiplied out; those of one public table, or of common columns,
+    # come in the combinations that there are.
     parts = [_part(members, exprs, relation, env, rows, limit) for members in _together(exprs, relation, env)]
     size = math.prod(len(part.combinations) for part in parts)
     if size > limit:
@@ -285,7 +293,7 @@ def _perhaps_declared(expr: Expr, env: Env, limit: int) -> Key:
     try:
         return key_of(expr, env, limit)
     except (MissingBounds, Unsupported):
-        return undeclared(expr, env)
+        return selected_key(expr, env)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +315,7 @@ def _together(exprs: Sequence[Expr], relation: Relation, env: Env) -> Iterator[t
             public.setdefault(source, []).append(index)
         else:
             others.append(index)
-    for members in linked([exprs[index] for index in others]):
+    for members in connected_keys([exprs[index] for index in others]):
         yield tuple(others[member] for member in members)
     yield from map(tuple, public.values())
 
@@ -337,7 +345,7 @@ def _source_of(expr: Expr, relation: Relation) -> int:
 
 def _is_known(source: Source) -> bool:
     """Return whether planning knows the rows."""
-    return not isinstance(source.table, AwaitedTable)
+    return not isinstance(source.table, DeferredTable)
 
 
 def _decides(source: Source) -> bool:
@@ -379,7 +387,7 @@ def _of_columns(members: tuple[int, ...], exprs: Sequence[Expr], env: Env, limit
     """Return keys that are made of common columns: those of their values that can occur together, if that is known."""
     keys = tuple(key_of(expr, env, limit) for expr in exprs)
     shown = [key.shown or {} for key in keys]
-    together = going_together(exprs, shown, env) if len(keys) > 1 else None
+    together = reachable_pairs(exprs, shown, env) if len(keys) > 1 else None
     if together is not None:
         return _Part(members, keys, sorted(together, key=lambda cells: [order_of(cell) for _, cell in cells]))
     size = math.prod(map(len, shown))
@@ -422,4 +430,4 @@ def is_by_period(relation: Relation, keys: Sequence[Expr]) -> bool:
     if others or source.made is not None or grows is None:
         return False
     by = Ref(0, table.name, grows.by, table.columns[grows.by])
-    return any(truncated(key, by) == grows.every.value for key in keys)
+    return any(truncated_time(key, by) == grows.every.value for key in keys)

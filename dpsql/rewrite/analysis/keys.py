@@ -11,7 +11,7 @@ from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Value
-from dpsql.rewrite.analysis.bounds import assumed, countable, evaluable, evaluate, facts, too_large
+from dpsql.rewrite.analysis.bounds import countable, evaluable, evaluate, facts, facts_if_possible, too_large
 from dpsql.rewrite.functions.function import Cell, EvaluateRule, lists_too_many, order_of, too_many
 from dpsql.rewrite.functions.logical import within_branches
 from dpsql.rewrite.functions.table import describe, function_of, integral, step_of
@@ -109,7 +109,7 @@ def _computed(expr: Expr, row: Mapping[Expr, Cell], rounded: Callable[[Cell, Exp
 # floor(fare / 10) * 10 + 5  →  floor(fare / 10)        price, a numeric(10, 2)  →  price * 100, a whole number
 
 
-def within(expr: Expr) -> Expr | None:
+def injective_argument(expr: Expr) -> Expr | None:
     """Return what decides `expr` one to one; None if that is nothing but itself."""
     match expr:
         case Ref():
@@ -124,7 +124,7 @@ def within(expr: Expr) -> Expr | None:
             return None
 
 
-def around(expr: Expr, value: Value) -> Cell:
+def value_from_argument(expr: Expr, value: Value) -> Cell:
     """Return the value of `expr` where what is within it has a value."""
     if isinstance(expr, Ref) and expr.column.step is not None:
         return simplest(value * expr.column.step)  # type: ignore[operator]  # the place is a number
@@ -134,7 +134,7 @@ def around(expr: Expr, value: Value) -> Cell:
     return inverse.outer(expr, value)
 
 
-def core(expr: Expr) -> Expr:
+def injective_core(expr: Expr) -> Expr:
     """Return the innermost expression whose values engines tell apart as exact arithmetic does; `expr` if there is none."""
     return next((layer for layer in _layers(expr) if _exact(layer)), expr)
 
@@ -147,7 +147,7 @@ def shown_as(expr: Expr, grouped: Expr, value: Cell) -> Cell:
             break
         between.append(layer)
     for layer in reversed(between):
-        value = None if value is None else around(layer, value)
+        value = None if value is None else value_from_argument(layer, value)
     return value
 
 
@@ -161,7 +161,7 @@ def _layers(expr: Expr) -> Iterator[Expr]:
     inner: Expr | None = expr
     while inner is not None:
         yield inner
-        inner = within(inner)
+        inner = injective_argument(inner)
 
 
 def _exact(expr: Expr) -> bool:
@@ -269,10 +269,10 @@ def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, 
 
 def _peeled(expr: Expr, env: Env, limit: int) -> tuple[Expr, Iterable[tuple[Cell, Cell]]]:
     """Return the innermost expression that decides the group, with its values and what they become."""
-    inner = within(expr) if not isinstance(expr, Ref) or facts(expr, env).values is None else None
+    inner = injective_argument(expr) if not isinstance(expr, Ref) or facts(expr, env).values is None else None
     if inner is not None:
         grouped, pairs = _peeled(inner, env, limit)
-        outer = [(a, None if b is None else around(expr, b)) for a, b in pairs]
+        outer = [(a, None if b is None else value_from_argument(expr, b)) for a, b in pairs]
         allowed = _allowed(expr, env)
         return grouped, [pair for pair in outer if allowed(pair[1])]
     if isinstance(expr, Apply) and expr.type is SqlType.NUMERIC and not integral(expr):
@@ -283,13 +283,13 @@ def _peeled(expr: Expr, env: Env, limit: int) -> tuple[Expr, Iterable[tuple[Cell
     return expr, [(value, value) for value in domain(expr, env, limit)]
 
 
-def undeclared(expr: Expr, env: Env) -> Key:
+def selected_key(expr: Expr, env: Env) -> Key:
     """Return the key of groups that partition selection will choose among.
 
     Raises:
         MissingBounds: it has no values that can be compared exactly.
     """
-    grouped = core(expr)
+    grouped = injective_core(expr)
     if grouped.type.is_number and not grouped.type.is_integer and not integral(grouped):
         raise unknown_domain(expr)
     facts(grouped, env)
@@ -314,7 +314,7 @@ class _Known:
         return domain(expr, self.env, self.limit) if self.possible else ()
 
     def where(self, condition: Expr, *, holds: bool) -> "_Known":
-        env, possible = assumed(condition, self.env, holds=holds, chosen=True)
+        env, possible = facts_if_possible(condition, self.env, holds=holds, chosen=True)
         return _Known(env, self.limit, self.possible and possible)
 
 

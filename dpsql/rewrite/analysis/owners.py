@@ -10,7 +10,7 @@ Claim: all rows that make up one joined row are one unit's, so that taking a uni
 leaves all others as they were. Proof: by `meanings` a column names the unit, or all columns of a unique key name a row,
 which has one owner. They are read as they are stored, and compared as whole numbers with whole numbers or bytewise as
 texts. So equal values are one unit or one row. Columns of the same meaning, each equal to its counterpart, lead
-from each source that every joined row has to each other (`_check_one_unit`). To a source of LEFT JOIN its own condition
+from each source that every joined row has to each other (`_require_one_unit`). To a source of LEFT JOIN its own condition
 leads, with all that holds of every row, where its rows are not missing. An equation on less than all columns of a key
 leads nowhere: line 2 of order 7 and line 2 of order 8 may be two customers'. NULL equals nothing, and so names nobody's
 row and belongs to nobody. A reference that leads nowhere is nobody's row: the join with its target leaves it out.
@@ -32,18 +32,18 @@ from typing import assert_never
 from dpsql.errors import AccessDenied, MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Reference, SqlType, Table, UniqueKey, UnitBound, is_unique
-from dpsql.rewrite.analysis.bounds import assumed
-from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.bounds import facts_if_possible
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.logical import are_exact_numbers, equation
-from dpsql.rewrite.ir.constant_table import AwaitedTable, ConstantTable
+from dpsql.rewrite.ir.constant_table import ConstantTable, DeferredTable
 from dpsql.rewrite.ir.expr import TRUE, Apply, Expr, Facts, Ref, both, conjuncts, refs, walk, with_refs
 from dpsql.rewrite.ir.relation import (
     Join,
+    PerUnitRows,
     Relation,
     Source,
     UnionRows,
-    UnitRows,
     Window,
     WindowRows,
     is_single,
@@ -75,6 +75,7 @@ class EqualColumns:
     def of(cls, condition: Expr) -> "EqualColumns":
         """Return what a condition says."""
         classes: dict[_Place, list[Ref]] = {}
+        # Only what AND joins holds of every row that stays. An equation within OR says nothing of any one row.
         for part in conjuncts(condition):
             column, other = equation(part) or (part, part)
             if isinstance(column, Ref) and isinstance(other, Ref) and _compared_exactly(column, other):
@@ -99,6 +100,8 @@ class EqualColumns:
 
 def _compared_exactly(ref: Ref, other: Ref) -> bool:
     both_whole = ref.type.is_integer and other.type.is_integer
+    # Doubles are left out: 2⁵³ and 2⁵³ + 1 are equal once one side is a double, so that a row of one unit would meet
+    # another's.
     return both_whole or (ref.type.is_text and ref.type is other.type) or are_exact_numbers(ref, other)
 
 
@@ -154,7 +157,7 @@ def meanings(source: Source, kind: str, tables: Mapping[str, Table], unique: Uni
         for key in keys
         if all(as_stored(table, name) for name in key)
     }
-    if isinstance(source.made, UnitRows):
+    if isinstance(source.made, PerUnitRows):
         meaning_of |= _of_keys(source.made, table, kind, tables, unique)
     elif isinstance(source.made, WindowRows):
         meaning_of |= _as_below(source.made.relation, source.made.columns, table, kind, tables, unique)
@@ -170,7 +173,7 @@ def _named(table: str, key: Iterable[str]) -> Reference:
     return Reference(table, first, further=tuple(further))
 
 
-def _of_keys(made: UnitRows, table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> Meanings:
+def _of_keys(made: PerUnitRows, table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> Meanings:
     """Return what the further keys of single units' rows mean: what they mean in the rows that are grouped by them."""
     return _as_below(made.relation, made.keys, table, kind, tables, unique)
 
@@ -226,7 +229,7 @@ def with_made(relation: Relation, kind: str, tables: Mapping[str, Table], unique
         rows = source.made
         if isinstance(rows, WindowRows) and len(rows.relation.sources) == 1:  # as many rows as below, and the same
             return _unique_below(rows, source.table, kind, tables, unique)
-        if not isinstance(rows, UnitRows):
+        if not isinstance(rows, PerUnitRows):
             return frozenset()
         if not rows.keys:
             return frozenset({frozenset({rows.unit.name})})
@@ -258,16 +261,16 @@ def _unique_below(
     return frozenset(frozenset(above[name] for name in key) for key in unique_keys if above.keys() >= key)
 
 
-def scanned(source: Source) -> Iterator[Table]:
+def protected_tables(source: Source) -> Iterator[Table]:
     """Yield the protected tables of the engine's that a source's rows are read from, or made of."""
     match source.made:
         case None:
             yield from () if source.table.public else (source.table,)
         case UnionRows(parts=parts):
             for part in parts:
-                yield from (table for inner in part.relation.sources for table in scanned(inner))
-        case UnitRows(relation=relation) | WindowRows(relation=relation):
-            yield from (table for inner in relation.sources for table in scanned(inner))
+                yield from (table for inner in part.relation.sources for table in protected_tables(inner))
+        case PerUnitRows(relation=relation) | WindowRows(relation=relation):
+            yield from (table for inner in relation.sources for table in protected_tables(inner))
         case _:
             assert_never(source.made)
 
@@ -290,6 +293,7 @@ def found_by(relation: Relation, unique: Unique) -> Mapping[int, Finders]:
 def all_found(some: Sequence[int], found_by: Mapping[int, Finders]) -> frozenset[int]:
     """Return the sources of which a joined row has one row at most, once it is known which it has of `some`."""
     reached = frozenset(some)
+    # A closure as of functional dependencies: what is known finds more, until nothing new is found.
     while more := {i for i, keys in found_by.items() if any(all(of & reached for of in key) for key in keys)} - reached:
         reached |= more
     return reached
@@ -309,7 +313,7 @@ def finders(relation: Relation, index: int, unique: Unique) -> Finders:
         tuple(equal.sources_of(index, name) for name in sorted(key))
         for key in _unique_in(source.table, unique)
         if source.table.public
-        or isinstance(source.made, UnitRows)
+        or isinstance(source.made, PerUnitRows)
         or all(as_stored(source.table, name) for name in key)
     )
 
@@ -317,7 +321,7 @@ def finders(relation: Relation, index: int, unique: Unique) -> Finders:
 def _unique_in(table: Table, unique: Unique) -> frozenset[UniqueKey]:
     """Return the keys that are unique in a table; constants were looked at, and answers are not known yet."""
     match table:
-        case AwaitedTable():
+        case DeferredTable():
             return frozenset()
         case ConstantTable():
             return frozenset() if table.key is None else frozenset({frozenset({table.key})})
@@ -354,7 +358,7 @@ def places_left(source: Source, index: int, place: Column, condition: Expr) -> i
     """Return how many places the condition leaves, None where the last of them is among these."""
     column = ref(index, source.table, place.name)
     about = [conjunct for conjunct in conjuncts(condition) if set(refs(conjunct)) == {column}]
-    narrowed, possible = assumed(
+    narrowed, possible = facts_if_possible(
         both(*about), {column: Facts(nullable=False, interval=place.bounds)}, holds=True, chosen=True
     )
     left, every = narrowed[column].interval, place.bounds
@@ -370,6 +374,7 @@ def _told_apart(last: int, every: Interval) -> bool:
     return last < every.high
 
 
+# An engine may look at all orders of so many joins, and weights have to be found for all of them.
 _MOST_TABLES = 8
 _MOST_ROWS = 2**40
 """The most that a number of rows may be that is chosen for a statement."""
@@ -409,13 +414,15 @@ def owners(relation: Relation, kind: str, tables: Mapping[str, Table], unique: U
             f"{len(private)} protected tables are joined, the limit is {_MOST_TABLES}", because="too-many-tables-joined"
         )
     for source in private.values():
-        _check_enforced(source.table, kind, tables, unique)
+        _require_enforced(source.table, kind, tables, unique)
     if len(relation.sources) > 1:
-        _check_one_unit(relation, kind, tables, unique)
+        _require_one_unit(relation, kind, tables, unique)
+    # A table that names its unit itself is the best to read it from. Otherwise the tables on the way to it are joined.
     direct = [i for i, source in private.items() if source.holds and unit_bound(source.table, kind).through is None]
     relation, unit = _led(relation, direct[0] if direct else 0, kind, tables)
     rows, groups, single, up_to = _bounded(relation, kind, unique)
     multiple = math.prod(source.every for source in relation.joined.values() if source.every)
+    # A row that meets seven public rows is seven joined rows, each in a group of its own perhaps.
     rows, groups = rows * multiple, None if groups is None else min(groups, rows) * multiple
     up_to = None if up_to is None else min(up_to * multiple, _MOST_ROWS)
     if len(relation.sources) == 1:  # its rows are the joined rows
@@ -444,7 +451,9 @@ def _alike(relation: Relation, unit: Ref, kind: str) -> Iterator[Ref]:
                 yield other
 
 
-def owned(relation: Relation, columns: Sequence[Ref], kind: str, tables: Mapping[str, Table], unique: Unique) -> bool:
+def determine_unit(
+    relation: Relation, columns: Sequence[Ref], kind: str, tables: Mapping[str, Table], unique: Unique
+) -> bool:
     """Return whether all rows of a relation with the same values in columns are one unit's: they name it, or a row of its."""
     return any(
         {(i, name) for name in key} <= {(column.source, column.name) for column in columns}
@@ -460,7 +469,7 @@ def is_unit(relation: Relation, column: Ref, kind: str, tables: Mapping[str, Tab
     return source is not None and source.holds and column.name in naming_unit(source.table, kind, tables)
 
 
-def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
+def _require_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
     """Refuse a unit through a reference whose target may be several rows."""
     through = unit_bound(table, kind).through
     while through is not None:
@@ -473,7 +482,7 @@ def _check_enforced(table: Table, kind: str, tables: Mapping[str, Table], unique
         through = unit_bound(tables[through.table], kind).through
 
 
-def _check_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
+def _require_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table], unique: Unique) -> None:
     """Refuse a join of rows that may be different units'."""
     said = {i: meanings(s, kind, tables, unique) for i, s in relation.private.items()}
     tied = {0}
@@ -510,7 +519,7 @@ def _tests(relation: Relation) -> list[list[int]]:
 
 
 def _not_on_unit(source: Source, unit: UnitBound) -> Unsupported:
-    table = next(scanned(source)).name
+    table = next(protected_tables(source)).name
     if source.made is None:
         named, hint = f'"{table}"', f"JOIN {table} ON … = {table}.{unit.column}"
     else:
@@ -615,7 +624,7 @@ _ANY = 2**62
 """More than any unit has."""
 
 
-def check_numbers(relation: Relation, condition: Expr, declared: Declared) -> None:
+def refuse_undeclared_numbers(relation: Relation, condition: Expr, declared: DeclaredFacts) -> None:
     """Refuse a condition that no row can satisfy for a number that nobody has declared: HAVING count(*) > 30, where 20 count.
 
     Raises:
@@ -625,11 +634,11 @@ def check_numbers(relation: Relation, condition: Expr, declared: Declared) -> No
     if wide != condition and _can_hold(wide, declared):
         raise _beyond(relation, condition)
     for below in (inside for source in relation.sources for inside in relations_below(source)):
-        if narrowed(refs(below.condition), below.condition, declared) is None:
-            check_numbers(below, below.condition, declared)
+        if refine_by_predicate(refs(below.condition), below.condition, declared) is None:
+            refuse_undeclared_numbers(below, below.condition, declared)
 
 
-def check_numbers_in(relation: Relation, exprs: Sequence[Expr], declared: Declared) -> None:
+def refuse_undeclared_numbers_in(relation: Relation, exprs: Sequence[Expr], declared: DeclaredFacts) -> None:
     """Refuse such conditions among what is computed of rows: FILTER (WHERE n > 30), CASE WHEN n > 30 THEN 1 ELSE 0 END.
 
     Raises:
@@ -641,13 +650,13 @@ def check_numbers_in(relation: Relation, exprs: Sequence[Expr], declared: Declar
     for expr in exprs:
         for part in walk(expr):
             condition = both(relation.condition, part) if part.type is SqlType.BOOLEAN else TRUE
-            if condition != TRUE and narrowed(refs(condition), condition, declared) is None:
-                check_numbers(relation, condition, declared)
+            if condition != TRUE and refine_by_predicate(refs(condition), condition, declared) is None:
+                refuse_undeclared_numbers(relation, condition, declared)
 
 
-def _can_hold(condition: Expr, declared: Declared) -> bool:
+def _can_hold(condition: Expr, declared: DeclaredFacts) -> bool:
     try:
-        return narrowed(refs(condition), condition, declared) is not None
+        return refine_by_predicate(refs(condition), condition, declared) is not None
     except MissingBounds:  # it could not be computed of every number
         return True
 
@@ -700,7 +709,7 @@ def _numbers(relation: Relation) -> Iterator[tuple[tuple[int, str], tuple[str, i
     """Yield the columns that are such numbers, by their places, with the units and the most that count of their rows."""
     for index, source in enumerate(relation.sources):
         match source.made:
-            case UnitRows(unit=unit, values=values, wide=False):
+            case PerUnitRows(unit=unit, values=values, wide=False):
                 columns = [value.column for value in values if value.grows]
             case WindowRows(unit=unit, windows=windows):
                 columns = [
@@ -725,7 +734,7 @@ def _undeclared(relation: Relation) -> int:
 def _below(source: Source, names: set[str]) -> Iterator[tuple[Relation, Sequence[Expr]]]:
     """Yield the relations that a source's rows are made of, with what some of its columns are computed of there."""
     match source.made:
-        case UnitRows(relation=relation, keys=keys, values=values):
+        case PerUnitRows(relation=relation, keys=keys, values=values):
             of_values = (e for v in values if v.column.name in names for e in (v.arg, v.where) if e is not None)
             yield relation, (*(key for name, key in keys if name in names), *of_values)
         case WindowRows(relation=relation, columns=columns, windows=windows):

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dpsql.policy.model import Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate, keeps
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.functions.logical import equation
 from dpsql.rewrite.ir.constant_table import ConstantTable
@@ -20,7 +20,7 @@ Shown = tuple[Cell, ...]
 _Row = Mapping[Ref, Value | None]
 
 
-def possible(keys: Sequence[Expr], relation: Relation, declared: Declared) -> Callable[[Shown], bool]:
+def possible(keys: Sequence[Expr], relation: Relation, declared: DeclaredFacts) -> Callable[[Shown], bool]:
     """Return whether a group can have rows, by the values that are shown for its keys."""
     joins = [_Answer.of(place, relation) for place, source in enumerate(relation.sources) if _is_list(source.table)]
     allowed = [(i, {_norm(c) for c in cells}) for i, k in enumerate(keys) for cells in _cells(k, joins, declared)]
@@ -101,7 +101,7 @@ class _Answer:
                     yield evaluate(key, {**row, of: cell})
 
 
-def _cells(key: Expr, joins: Sequence[_Answer], declared: Declared) -> Iterator[Collection[Cell]]:
+def _cells(key: Expr, joins: Sequence[_Answer], declared: DeclaredFacts) -> Iterator[Collection[Cell]]:
     """Yield the values that a key can have by each answer which, with one column that has few values, decides it."""
     for join in joins:
         theirs = set(join.columns.values())

@@ -26,13 +26,22 @@ from typing import assert_never
 
 from dpsql.policy.model import Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate
-from dpsql.rewrite.analysis.declared import Declared, PublicRows, public_rows_of
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows, public_rows_of
 from dpsql.rewrite.analysis.groups import can_be_tried, cases_of, tried_value
 from dpsql.rewrite.functions.function import Cell
 from dpsql.rewrite.functions.logical import compared_ways, equation, normal_form
-from dpsql.rewrite.ir.constant_table import AwaitedTable
+from dpsql.rewrite.ir.constant_table import DeferredTable
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Ref, refs, walk, with_refs
-from dpsql.rewrite.ir.relation import Join, Relation, Source, UnionRows, UnitRows, WindowRows, columns_read, leaves_out
+from dpsql.rewrite.ir.relation import (
+    Join,
+    PerUnitRows,
+    Relation,
+    Source,
+    UnionRows,
+    WindowRows,
+    columns_read,
+    leaves_out,
+)
 
 # Public rows that rows of a relation find, or are tested for, and their facts once the finding columns have values.
 
@@ -226,7 +235,7 @@ def _may_leave_out(column: Ref, unit: Ref, relation: Relation, enforced: Enforce
                 for part in parts
                 for part_column in refs(part.columns[column.name])
             )
-        case UnitRows() | WindowRows():  # computed for every row, whatever is read of it
+        case PerUnitRows() | WindowRows():  # computed for every row, whatever is read of it
             return False
         case None:
             return leaves_out(column, unit) and column.name not in enforced(source.table.name)
@@ -241,7 +250,7 @@ def _places(wanted: Relation, told: Relation) -> dict[int, int] | None:
     """
     left, places = list(enumerate(wanted.sources)), dict[int, int]()
     for place, source in enumerate(told.sources):
-        if isinstance(source.table, AwaitedTable):
+        if isinstance(source.table, DeferredTable):
             return None
         partner = next((i for i, candidate in left if _is_same_table(candidate, source)), None)
         if partner is None:
@@ -249,7 +258,7 @@ def _places(wanted: Relation, told: Relation) -> dict[int, int] | None:
         places[partner] = place
         left = [(i, candidate) for i, candidate in left if i != partner]
     for number, (i, source) in enumerate(left, len(told.sources)):
-        has_rows = source.table.public and source.made is None and not isinstance(source.table, AwaitedTable)
+        has_rows = source.table.public and source.made is None and not isinstance(source.table, DeferredTable)
         if not has_rows or source.join not in _ADDED:
             return None
         places[i] = number
@@ -324,7 +333,7 @@ class GroupCells:
     groups: Sequence[tuple[Cell, ...]]
     env: Env
     """The facts about their columns."""
-    declared: Declared
+    declared: DeclaredFacts
     """The facts about other columns."""
     lookups: tuple[Lookup, ...] = ()
 

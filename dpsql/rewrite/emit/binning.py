@@ -20,8 +20,10 @@ from dpsql.rewrite.ir.expr import Expr, Ref
 
 _NO_WIDTH = Fraction(1, 10**290)
 """An interval this narrow is one point: its steps could not be told apart in double precision."""
+# Products below 2^-1022 are denormal numbers, which engines may treat as 0 or not, by how they were compiled.
 _NEAR = 16
 """Within 1/16 of a step from the lower end a value is that end, so that no product can underflow."""
+# Doubles have 53 bits. 2^48 leaves five of them for the rounding of the ends.
 _FINE = 2**48
 """From this ratio of the interval's ends to its steps on, the rounding of the ends shows in the steps."""
 
@@ -29,7 +31,7 @@ _FINE = 2**48
 _FINER = (2, 4, 8, 16)
 
 
-def stepped(
+def lattice_step(
     emitter: Emitter,
     expr: Expr,
     interval: Interval,
@@ -43,6 +45,7 @@ def stepped(
     Ties go to the even neighbour, on every engine. `steps` is at most 2^31. Where x has `own` steps, which divide `steps`,
     it is rounded to the nearest of them first. `read` gives what is computed of columns a name, by which it is then read.
     """
+    # A snapshot keeps such numbers of columns that are asked for often: then this text is the name of a kept column.
     if isinstance(expr, Ref):
         write = partial(_stepped, emitter, interval=interval, steps=steps, own=own, read=read)
         # An expression of a column in its own steps may be kept itself, and is not the same for good.
@@ -61,7 +64,7 @@ def _stepped(
 ) -> str:
     type_ = SqlType.INTEGER if steps < 2**31 else SqlType.BIGINT
     if own is not None and _is_in_own_steps(expr, own, steps):
-        return f"({emitter.cast(stepped(emitter, expr, interval, own, read=read), type_)} * {steps // own})"
+        return f"({emitter.cast(lattice_step(emitter, expr, interval, own, read=read), type_)} * {steps // own})"
     x = _Reading.of(emitter, expr, interval)
     if read is not None and not isinstance(expr, Ref):
         x = replace(x, text=read(x.text))
@@ -101,7 +104,7 @@ def _kept_bucket(emitter: Emitter, ref: Ref, interval: Interval, number: int, *,
     return text, text.startswith(f"s{ref.source}.")
 
 
-def ordering(emitter: Emitter, expr: Expr, part: str) -> str:
+def bucket_order(emitter: Emitter, expr: Expr, part: str) -> str:
     """Return what orders rows as their buckets `part` do, quickly read: the bucket is a function of it that never falls.
 
     That is x itself, a column in its stored form: clamping lets none fall. Where the engine keeps the bucket, it is
@@ -178,6 +181,14 @@ class _Reading:
         """Return the first, an inner or the last number; what most values are comes first."""
         low, high = self.interval.low, self.interval.high
         near = self._end(low if self.whole else low + self.interval.width / (_NEAR * steps))
+        # What the engine gets, if it has no quicker form, for a fare in [0, 100] and 2000 steps:
+        #
+        # (CASE WHEN s0."fare" > 0.003125 AND s0."fare" < 100.0 THEN … (s0."fare") * 20.0 rounded …
+        #       WHEN s0."fare" >= 100.0 THEN 2000 WHEN s0."fare" IS NOT NULL THEN 0 END)
+        #
+        # The product is computed of values within the bounds alone, so that no row makes it overflow; whatever is
+        # stored, the result is one of 0 … 2000, or NULL. NaN compares with nothing and has a WHEN of its own where
+        # there may be one.
         within = f"WHEN {self.text} > {near} AND {self.text} < {self._end(high)} THEN {inside}"
         above = f"WHEN {self.text} >= {self._end(high)} THEN {last}"
         return f"(CASE {within} {self.nan}{above} WHEN {self.text} IS NOT NULL THEN {first} END)"
@@ -256,6 +267,7 @@ class Grid:
         """
         if not interval.low < 0 < interval.high or interval.width <= most * _FINE_ENOUGH:
             return cls(interval, most)
+        # Two sides, each in so many parts.
         each = most // (2 * _TWO_WAYS)
         if each < (_COARSE if coarse else _PART):
             return cls(interval, most)

@@ -13,9 +13,9 @@ from typing import assert_never
 
 from dpsql.errors import InternalError, Unsupported
 from dpsql.policy.model import Column, SqlType, Value
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.emit.kept import KeptColumns, nothing_kept
+from dpsql.rewrite.emit.kept_columns import KeptColumns, nothing_kept
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.logical import are_exact_numbers, equation
 from dpsql.rewrite.functions.table import function_of
@@ -34,18 +34,18 @@ _NUMERIC = re.compile(r"(?:numeric|decimal)\((\d+),(-?\d+)\)")
 _SAFE_DIGITS = 300
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return a name as a quoted identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def stored(ref: Ref, dialect: Dialect) -> str:
+def read_stored(ref: Ref, dialect: Dialect) -> str:
     """Return the text that reads a column as its declared type, decimals in double precision.
 
     Raises:
         Unsupported: it is in JSON, which is not read on this engine.
     """
-    column = f"s{ref.source}.{quoted(ref.column.stored_name if ref.column.path else ref.name)}"
+    column = f"s{ref.source}.{quote_name(ref.column.stored_name if ref.column.path else ref.name)}"
     if ref.column.path is not None:
         return _in_json(column, ref.column.path.keys, ref.type, dialect)
     match ref.type:
@@ -75,7 +75,7 @@ def stored(ref: Ref, dialect: Dialect) -> str:
 
 def identity(ref: Ref, dialect: Dialect) -> str:
     """Return the text that reads a privacy unit: exactly, for two units taken for one would not be kept apart."""
-    column = f"s{ref.source}.{quoted(ref.name)}"
+    column = f"s{ref.source}.{quote_name(ref.name)}"
     return _text(column, ref.column, dialect) if ref.type.is_text else column
 
 
@@ -95,6 +95,7 @@ def representable(numeric: str) -> bool:
 
 def micros_of_time(column: str) -> str:
     """Return the microseconds since midnight."""
+    # `microseconds` of a time includes its seconds.
     parts = (("hour", 3_600_000_000), ("minute", 60_000_000), ("microseconds", 1))
     return f"({' + '.join(f'CAST(extract({name} FROM {column}) AS BIGINT) * {size}' for name, size in parts)})"
 
@@ -105,6 +106,7 @@ def micros_of_interval(column: str) -> str:
     The sum of its parts then is far below what 64 bits hold, with any signs.
     """
     short = f"extract(day FROM {column}) BETWEEN -99999 AND 99999 AND extract(hour FROM {column}) BETWEEN -999999 AND 999999"
+    # A month has 28 to 31 days: an interval with months has no length until it is added to a date.
     whole = f"extract(year FROM {column}) = 0 AND extract(month FROM {column}) = 0"
     days = f"CAST(extract(day FROM {column}) AS BIGINT) * 86400000000"
     return f"(CASE WHEN {whole} AND {short} THEN {days} + {micros_of_time(column)} END)"
@@ -142,8 +144,8 @@ class Emitter:
     """Writes expressions for one engine."""
 
     dialect: Dialect
-    declared: Declared
-    named: Callable[[str], str] = quoted
+    declared: DeclaredFacts
+    named: Callable[[str], str] = quote_name
     """Returns a table's name as the engine's statements have to write it."""
     kept: Callable[[str], KeptColumns] = nothing_kept
     """Returns what the engine keeps of a table beside its columns."""
@@ -160,7 +162,7 @@ class Emitter:
         """
         match expr:
             case Ref() if expr in self.once:
-                return f"s{expr.source}.{quoted(name_of_clamped(expr))}"
+                return f"s{expr.source}.{quote_name(name_of_clamped(expr))}"
             case Ref():
                 return self._remembered(expr, partial(self._clamped, computed=computed), ("clamped", computed))
             case Const():
@@ -177,11 +179,11 @@ class Emitter:
     def beside(self, columns: Collection[Ref]) -> list[str]:
         """Return what stands beside a table's own columns for those of `columns` that are clamped once."""
         plain = replace(self, once=())
-        return [f"{plain.sql(ref)} AS {quoted(name_of_clamped(ref))}" for ref in self.once if ref in columns]
+        return [f"{plain.sql(ref)} AS {quote_name(name_of_clamped(ref))}" for ref in self.once if ref in columns]
 
     def raw(self, ref: Ref) -> str:
         """Return a column in its stored form, decimals in double precision."""
-        return stored(ref, self.dialect)
+        return read_stored(ref, self.dialect)
 
     def as_kept(self, ref: Ref, write: Callable[[Ref], str], *what: Hashable) -> str:
         """Return what `write` makes of a column, or the column in which the engine keeps that very text's value.
@@ -190,7 +192,7 @@ class Emitter:
         """
         texts = {} if ref.optional else self.kept(ref.table).texts
         name = texts.get(self._remembered(replace(ref, source=0), write, what)) if texts else None
-        return self._remembered(ref, write, what) if name is None else f"s{ref.source}.{quoted(name)}"
+        return self._remembered(ref, write, what) if name is None else f"s{ref.source}.{quote_name(name)}"
 
     def _remembered(self, ref: Ref, write: Callable[[Ref], str], what: tuple[Hashable, ...]) -> str:
         """Return what `write` makes of a column, once for each `what`, if there is one."""
@@ -207,7 +209,7 @@ class Emitter:
     def unit_number(self, unit: Ref) -> str | None:
         """Return the column with a number for each unit, if the engine keeps one: for who only tells units apart."""
         number = None if unit.optional else self.kept(unit.table).units.get(unit.name)
-        return None if number is None else f"s{unit.source}.{quoted(number)}"
+        return None if number is None else f"s{unit.source}.{quote_name(number)}"
 
     def present(self, ref: Ref) -> str:
         """Return the condition that a column which is not declared nullable holds a value (in its domain, not NaN)."""

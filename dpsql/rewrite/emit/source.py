@@ -14,18 +14,18 @@ from dpsql.errors import MissingBounds
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.emit.binning import stepped
-from dpsql.rewrite.emit.emitter import Emitter, identity, quoted
-from dpsql.rewrite.ir.constant_table import AwaitedTable, ConstantTable
+from dpsql.rewrite.emit.binning import lattice_step
+from dpsql.rewrite.emit.emitter import Emitter, identity, quote_name
+from dpsql.rewrite.ir.constant_table import ConstantTable, DeferredTable
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
 from dpsql.rewrite.ir.relation import (
     Join,
+    PerUnitRows,
     Relation,
     RowsAround,
     Source,
     UnionPart,
     UnionRows,
-    UnitRows,
     UnitValue,
     Window,
     WindowRows,
@@ -42,7 +42,7 @@ def constant_rows(table: ConstantTable, emitter: Emitter) -> str:
     """Return the rows of constants as a subquery."""
     columns = list(table.columns.values())
     own = [f"c{place}" for place, _ in enumerate(columns)]
-    outputs = ", ".join(f"{text} AS {quoted(column.name)}" for text, column in zip(own, columns, strict=True))
+    outputs = ", ".join(f"{text} AS {quote_name(column.name)}" for text, column in zip(own, columns, strict=True))
     # The first row, of NULLs that have types and left out, gives the others theirs.
     rows = [[None for _ in columns], *table.rows]
     texts = (", ".join(emitter.literal(v, c.type) for v, c in zip(row, columns, strict=True)) for row in rows)
@@ -83,7 +83,7 @@ def unit_text(value: UnitValue, emitter: Emitter, over: str = "") -> str:
 def _of_steps(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
     interval = value.interval or Interval.of(0, 0)
     if value.steps:
-        text = stepped(emitter, arg, interval, value.steps)
+        text = lattice_step(emitter, arg, interval, value.steps)
         low, step = interval.low, interval.width / value.steps
     else:
         text, low, step = emitter.cast(emitter.sql(arg, computed=True), SqlType.BIGINT), Fraction(0), Fraction(1)
@@ -114,7 +114,7 @@ def _percentile(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> st
 def _spread(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
     """Return a function of three whole numbers: of rows, of the sum of their steps, and of that of the squares."""
     interval = value.interval or Interval.of(0, 0)
-    text = emitter.cast(stepped(emitter, arg, interval, value.steps), SqlType.BIGINT)
+    text = emitter.cast(lattice_step(emitter, arg, interval, value.steps), SqlType.BIGINT)
     sums = (emitter.dialect.total(term) for term in (text, f"{text} * {text}"))
     parts = (f"count({text}){where}", *(f"{summed}{where}" for summed in sums))
     rows, total, squares = (emitter.cast(part, SqlType.DOUBLE) for part in parts)
@@ -144,14 +144,14 @@ def window_text(window: Window, unit: str, every: Sequence[str], emitter: Emitte
     if window.function == "last_value" and frame is None:
         # The last of the rows that tie is the same for all of them: they are a partition of their own.
         keys, frame = [*keys, *(name for name, _ in window.order)], _ALL
-    order = [f"{quoted(name)} {how}" for name, how in window.order]
+    order = [f"{quote_name(name)} {how}" for name, how in window.order]
     if window.function not in _BY_PEERS or frame not in {None, _ALL}:
-        order += map(quoted, every)
+        order += map(quote_name, every)
     ordered = f" ORDER BY {', '.join(order)}" if order else ""
     rows = (
         "" if frame is None else f" ROWS BETWEEN {_end(frame.before, 'PRECEDING')} AND {_end(frame.after, 'FOLLOWING')}"
     )
-    over = f" OVER (PARTITION BY {', '.join(map(quoted, keys))}{ordered}{rows})"
+    over = f" OVER (PARTITION BY {', '.join(map(quote_name, keys))}{ordered}{rows})"
     return f"{_call(window)}{over}" if window.value is None else unit_text(window.value, emitter, over)
 
 
@@ -163,7 +163,7 @@ def _end(rows: int | None, side: str) -> str:
 
 def _call(window: Window) -> str:
     arguments = [
-        *([] if window.arg is None else [quoted(window.arg)]),
+        *([] if window.arg is None else [quote_name(window.arg)]),
         *([] if window.number is None else [str(window.number)]),
     ]
     return f"{window.function}({', '.join(arguments)})"
@@ -189,9 +189,13 @@ def from_where(
     does one without a value in a column that is used and not declared nullable. Of columns that are `tested` elsewhere
     that is not said. By their places, some tables are read from others, which have some of their rows, `instead`.
     """
+    # Engines test conditions in an order of their own, and may compute one for rows that another leaves out. So each
+    # condition has to be computable for each row by itself.
     where = both(relation.where, _guarded(relation, condition, emitter))
     columns = columns_read(relation, [*used, where])
     required = [c for c in columns if leaves_out(c, unit)]
+    # Also where the unit is never NULL by declaration: the bound on each unit's rows does not rest on how a join was
+    # read.
     conditions = [f"{identity(unit, emitter.dialect)} IS NOT NULL"]
     conditions += [emitter.present(c) for c in required if relation.sources[c.source].holds and c not in tested]
     if where != TRUE:
@@ -264,19 +268,19 @@ def _scanned(
         # Of a table by name: an engine's owner may let dpsql read no others.
         read = (c for c in (*columns, unit) if c is not None and c.source == index)
         stored = dict.fromkeys(c.column.stored_name if c.column.path else c.name for c in read)
-        own = [f"s{index}.{quoted(name)}" for name in stored]
+        own = [f"s{index}.{quote_name(name)}" for name in stored]
     return f"(SELECT {', '.join([*beside, *own])} FROM {rows} AS s{index}) AS s{index}"
 
 
 def _rows(source: Source, read: frozenset[str], emitter: Emitter) -> str:
-    if isinstance(source.table, AwaitedTable):  # an engine is shown it so, to see whether it takes the statement
+    if isinstance(source.table, DeferredTable):  # an engine is shown it so, to see whether it takes the statement
         return constant_rows(source.table.empty(), emitter)
     if isinstance(source.table, ConstantTable):
         return constant_rows(source.table, emitter)
     match source.made:
         case None:
             return emitter.named(source.table.name)
-        case UnitRows():
+        case PerUnitRows():
             return f"({unit_rows(source.made, emitter)})"
         case UnionRows():
             return f"({union_rows(source.made, read, emitter)})"
@@ -290,14 +294,16 @@ def window_rows(made: WindowRows, emitter: Emitter) -> str:
     These are the same for all columns that are read: a row that one part of a measurement left out would change the
     others' places there, and so which of them are weighed, and which are summed.
     """
-    texts = [f"{identity(made.unit, emitter.dialect)} AS {quoted(made.unit.name)}"]
+    texts = [f"{identity(made.unit, emitter.dialect)} AS {quote_name(made.unit.name)}"]
     for name, expr in made.columns:
+        # Where rows are told apart or ranked, numbers that the engine takes for one need one text: both zeros, and
+        # every NaN.
         text = emitter.sql(_computed(expr, made.relation, emitter))
         number = expr.type.is_number and not expr.type.is_integer
-        texts.append(f"{emitter.one_text(text, expr.type) if number else text} AS {quoted(name)}")
+        texts.append(f"{emitter.one_text(text, expr.type) if number else text} AS {quote_name(name)}")
     rows = from_where(made.relation, TRUE, [expr for _, expr in made.columns], made.unit, emitter)
     every = [name for name, _ in made.columns]
-    windows = [f"{window_text(w, made.unit.name, every, emitter)} AS {quoted(w.column.name)}" for w in made.windows]
+    windows = [f"{window_text(w, made.unit.name, every, emitter)} AS {quote_name(w.column.name)}" for w in made.windows]
     return f"SELECT s0.*, {', '.join(windows)} FROM (SELECT {', '.join(texts)} {rows}) AS s0"
 
 
@@ -314,9 +320,9 @@ def _union_part(part: UnionPart, made: UnionRows, read: frozenset[str], emitter:
     unit = identity(part.unit, emitter.dialect)
     if made.columns[made.unit].type.is_text and part.unit.type.is_number:
         unit = emitter.dialect.exact_text(unit)
-    texts = [f"{unit} AS {quoted(made.unit)}"]
+    texts = [f"{unit} AS {quote_name(made.unit)}"]
     texts += [
-        f"{_as_type(_computed(e, part.relation, emitter), made.columns[name].type, emitter)} AS {quoted(name)}"
+        f"{_as_type(_computed(e, part.relation, emitter), made.columns[name].type, emitter)} AS {quote_name(name)}"
         for name, e in columns.items()
     ]
     return f"SELECT {', '.join(texts)} {from_where(part.relation, TRUE, list(columns.values()), part.unit, emitter)}"
@@ -332,17 +338,17 @@ def _as_type(expr: Expr, type_: SqlType, emitter: Emitter) -> str:
     return emitter.cast(text, SqlType.BIGINT if type_.is_integer else SqlType.DOUBLE)
 
 
-def unit_rows(made: UnitRows, emitter: Emitter) -> str:
+def unit_rows(made: PerUnitRows, emitter: Emitter) -> str:
     """Return the SELECT of a row for each unit, and for each combination of further keys that it has.
 
     It groups by the very text that identifies a unit wherever rows are bounded, so a row has one owner.
     """
-    columns = [f"{identity(made.unit, emitter.dialect)} AS {quoted(made.unit.name)}"]
+    columns = [f"{identity(made.unit, emitter.dialect)} AS {quote_name(made.unit.name)}"]
     for name, key in made.keys:
         text = emitter.sql(_computed(key, made.relation, emitter))
-        columns.append(f"{emitter.one_text(text, key.type) if key.type.is_float else text} AS {quoted(name)}")
+        columns.append(f"{emitter.one_text(text, key.type) if key.type.is_float else text} AS {quote_name(name)}")
     grouped = ", ".join(str(place) for place, _ in enumerate(columns, 1))
-    columns += [f"{unit_text(value, emitter)} AS {quoted(value.column.name)}" for value in made.values]
+    columns += [f"{unit_text(value, emitter)} AS {quote_name(value.column.name)}" for value in made.values]
     used = [key for _, key in made.keys] + [e for v in made.values for e in (v.arg, v.where) if e is not None]
     rows = from_where(made.relation, TRUE, used, made.unit, emitter)
     return f"SELECT {', '.join(columns)} {rows} GROUP BY {grouped}"
@@ -360,5 +366,7 @@ def _tests(relation: Relation, columns: Sequence[Ref], required: Sequence[Ref], 
         group = dict(enumerate((first, *rest), start))
         present = [emitter.present(c) for c in dict.fromkeys(required) if c.source in group]
         tables = ", ".join(_scanned(source, index, columns, emitter) for index, source in group.items())
+        # A test leaves rows out and makes none more: a semi-join has no fan-out, so it changes no unit's number of rows
+        # upwards.
         word = "EXISTS" if first.join is Join.EXISTS else "NOT EXISTS"
         yield f"{word} (SELECT 1 FROM {tables} WHERE {' AND '.join([*present, emitter.sql(first.on)])})"

@@ -29,7 +29,7 @@ from dpsql.rewrite.functions.function import (
     template,
 )
 from dpsql.rewrite.functions.steps import of_all, of_digits, of_first, of_product, of_quotient
-from dpsql.rewrite.ir.expr import Apply, Buckets, Const, Digits, Expr, Whole, option
+from dpsql.rewrite.ir.expr import AllWhole, Apply, Buckets, Const, Digits, Expr, option
 from dpsql.rewrite.ir.literal import simplest
 
 # Rules that intervals of many functions follow.
@@ -38,7 +38,7 @@ _SLACK = Fraction(1, 2**40)
 """More than several operations in double precision are off, relative to their result."""
 
 
-def widened(interval: Interval) -> Interval:
+def widen(interval: Interval) -> Interval:
     """Return the interval a little wider, by what rounding in double precision can be off."""
     return Interval(interval.low - abs(interval.low) * _SLACK, interval.high + abs(interval.high) * _SLACK)
 
@@ -73,7 +73,7 @@ def monotone(f: Callable[[Fraction], Fraction]) -> IntervalRule:
     return rule
 
 
-def same(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+def interval_of_first(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
     """Keep the first argument's interval."""
     return intervals[0]
 
@@ -122,7 +122,7 @@ def of_numbers(f: Callable[..., Fraction | int]) -> EvaluateRule:
     return computed
 
 
-def rest(args: Sequence[Value | None], _: Apply) -> Value | None:
+def remainder(args: Sequence[Value | None], _: Apply) -> Value | None:
     """Return what a division leaves, with the dividend's sign."""
     a, b = (None if arg is None else Fraction(arg) for arg in args)
     return simplest(a - math.trunc(a / b) * b) if a is not None and b else None
@@ -220,7 +220,7 @@ def _modulo(intervals: Sequence[Interval | None], apply: Apply) -> Interval | No
     if given is None:
         return None
     dividend, most = given[0], given[1].magnitude
-    if apply.type.is_integer or isinstance(apply.option, Whole):
+    if apply.type.is_integer or isinstance(apply.option, AllWhole):
         most = max(most - 1, Fraction(0))
     low = Fraction(0) if dividend.low >= 0 else max(dividend.low, -most)
     high = Fraction(0) if dividend.high <= 0 else min(dividend.high, most)
@@ -361,7 +361,7 @@ ARITHMETIC: tuple[Function, ...] = (
         "a % b, mod(a, b)",
         _modulus,
         _modulo,
-        computed=rest,
+        computed=remainder,
         digits=most_digits,
         makes_null=True,
         whole=all_whole,
@@ -415,7 +415,7 @@ ARITHMETIC: tuple[Function, ...] = (
         "to_double",
         "a::double precision, a::numeric",
         cast_to(SqlType.DOUBLE),
-        same,
+        interval_of_first,
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: simplest(Fraction(value)), of_whole=True),
         step=of_first,
         computed=of_numbers(lambda x: x),
@@ -593,7 +593,7 @@ def _analytic(f: Callable[[float], float], domain: Callable[[Fraction], bool]) -
             low, high = Fraction(f(float(given[0].low))), Fraction(f(float(given[0].high)))
         except (OverflowError, ValueError):
             return None
-        return widened(Interval(low, high))
+        return widen(Interval(low, high))
 
     return rule
 

@@ -218,7 +218,7 @@ def unknown(_: Sequence[Interval | None], __: Apply) -> Interval | None:
     return None
 
 
-def undefined(_: Sequence[Interval | None], __: Apply) -> bool:
+def nowhere_defined(_: Sequence[Interval | None], __: Apply) -> bool:
     """Tell nothing about where it has a value."""
     return False
 
@@ -228,7 +228,7 @@ def by_type(apply: Apply, _: Callable[[Expr], bool]) -> bool:
     return apply.type.is_integer
 
 
-def called(args: Sequence[str], apply: Apply) -> str:
+def describe_call(args: Sequence[str], apply: Apply) -> str:
     """Describe a call: `name(a, b)`."""
     return f"{apply.op}({', '.join(args)})"
 
@@ -247,7 +247,7 @@ class Function:
     """Returns an interval as `interval` does, given also which arguments can be NULL, where that says more."""
     makes_null: bool = False
     """Whether it can be NULL although no argument is."""
-    defined: DefinedRule = undefined
+    defined: DefinedRule = nowhere_defined
     """Returns whether one that makes NULL has a value for all values of its arguments, which are in these intervals."""
     never_null: bool = False
     """Whether it is never NULL, not even of NULL."""
@@ -287,7 +287,7 @@ class Function:
     """Whether it is a list of results, however long. A value that is not in the map is NULL: a column with a domain is
     read as stored."""
     float_range: FloatRange = FloatRange()  # a frozen value
-    describe: DescribeRule = called
+    describe: DescribeRule = describe_call
     """Returns how it reads in a message, given how its arguments do."""
     call: Call | None = None
     """How it is called, if its name or its operator says it all; otherwise `translate` has a rule for it."""
@@ -315,7 +315,7 @@ def first_argument(args: Sequence[str], _: Apply) -> str:
     return args[0]
 
 
-def unchanged(op: str, sql: str, *, note: str = "") -> Function:
+def type_change(op: str, sql: str, *, note: str = "") -> Function:
     """Return the function that only says of which type a value is."""
     return Function(
         op,
@@ -333,7 +333,7 @@ def unchanged(op: str, sql: str, *, note: str = "") -> Function:
     )
 
 
-def wide(*types: SqlType) -> SqlType:
+def arithmetic_type(*types: SqlType) -> SqlType:
     """Return the type of arithmetic over numbers of these types, as PostgreSQL chooses it."""
     if any(t.is_float for t in types):
         return SqlType.DOUBLE

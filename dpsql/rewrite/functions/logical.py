@@ -21,7 +21,7 @@ from dpsql.rewrite.functions.function import (
     template,
 )
 from dpsql.rewrite.functions.steps import of_all, of_first, of_results
-from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Facts, Ref, both, conjuncts, factored
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Facts, Ref, both, conjuncts, factor_out
 
 # Comparisons: `a < b`, `a IN (…)`, `a IS NULL`, and what they say about a column.
 
@@ -255,7 +255,7 @@ def only_branch(expr: Expr) -> tuple[Expr, Expr, Expr] | None:
     return None
 
 
-def negated(expr: Expr) -> Expr | None:
+def negated_condition(expr: Expr) -> Expr | None:
     """Return the condition a of NOT a; None for any other expression."""
     return expr.args[0] if isinstance(expr, Apply) and expr.op == "not" else None
 
@@ -431,7 +431,7 @@ _NO_STRICT = {"lt": ("le", -1), "gt": ("ge", 1)}
 
 def normal_form(*conditions: Expr) -> frozenset[Expr]:
     """Return what holds of the rows for which all conditions hold: each part in one form."""
-    parts = (part for condition in conditions for part in conjuncts(factored(condition)) if part != TRUE)
+    parts = (part for condition in conditions for part in conjuncts(factor_out(condition)) if part != TRUE)
     return frozenset(_normal(part) for part in parts)
 
 

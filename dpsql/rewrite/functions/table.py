@@ -11,7 +11,7 @@ from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.logical import COMPARISONS, LOGIC
 from dpsql.rewrite.functions.temporal import DAY_TIMES, SPANS, TIMES
 from dpsql.rewrite.functions.text import ANY_TEXTS, CUTS, MAPS, PATTERNS
-from dpsql.rewrite.functions.whole import WHOLE
+from dpsql.rewrite.functions.whole_numbers import WHOLE
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 
 CONDITIONS = (*COMPARISONS, *LOGIC, *PATTERNS)
@@ -72,7 +72,7 @@ def digits_written(expr: Expr) -> int | None:
             assert_never(expr)
 
 
-def unwidened(expr: Expr) -> Expr:
+def without_double(expr: Expr) -> Expr:
     """Return a number as it was before it was made one in double precision; any other expression unchanged."""
     return expr.args[0] if isinstance(expr, Apply) and expr.op == "to_double" else expr
 

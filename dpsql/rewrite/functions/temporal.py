@@ -21,7 +21,7 @@ from dpsql.rewrite.functions.function import (
     first_argument,
     too_many,
     too_many_units,
-    unchanged,
+    type_change,
 )
 from dpsql.rewrite.functions.steps import of_all, of_bins, of_field, of_moved, of_time, of_unit
 from dpsql.rewrite.ir.calendar import DAY, ERAS, MOMENTS, SIZES, UNITS, shift, step, to_datetime, truncate
@@ -299,8 +299,8 @@ TIMES: tuple[Function, ...] = (
         describe=_moved_by,
         note="n a whole number; no months",
     ),
-    unchanged("in_utc", "t AT TIME ZONE 'UTC'", note="other constant zones need bounds of at most 24 years"),
-    unchanged(
+    type_change("in_utc", "t AT TIME ZONE 'UTC'", note="other constant zones need bounds of at most 24 years"),
+    type_change(
         "micros",
         "a time of the day, an interval",
         note="compared, counted, summed, averaged; an interval with months is NULL",
@@ -507,7 +507,7 @@ _SWAPPED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt", "eq": "eq"}
 """The operator between the sides of a comparison when they change places."""
 
 
-def truncated(expr: Expr, time: Ref) -> str | None:
+def truncated_time(expr: Expr, time: Ref) -> str | None:
     """Return to the beginning of what an expression cuts a time: of a day, a month; None where it does something else."""
     if expr == time:
         return "day" if time.type is SqlType.DATE else None
@@ -516,17 +516,17 @@ def truncated(expr: Expr, time: Ref) -> str | None:
     (inner,) = expr.args
     match expr.op:
         case "timestamp_to_date":
-            return "day" if inner == time else truncated(inner, time)
+            return "day" if inner == time else truncated_time(inner, time)
         case "date_to_timestamp":
-            return truncated(inner, time)
+            return truncated_time(inner, time)
         case "date_trunc":
             whole = time.type is SqlType.TIMESTAMP and inner == time
-            return option(expr, Unit).name if whole or truncated(inner, time) == "day" else None
+            return option(expr, Unit).name if whole or truncated_time(inner, time) == "day" else None
         case _:
             return None
 
 
-def compared(condition: Expr, time: Ref) -> tuple[int | None, int | None] | None:
+def compared_times(condition: Expr, time: Ref) -> tuple[int | None, int | None] | None:
     """Return from which value on, and up to which, a comparison lets a time be, as it is counted: in days or microseconds.
 
     None of anything but a comparison with one constant of its type.

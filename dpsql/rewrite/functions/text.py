@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
 from dpsql.rewrite.dialects.base import Dialect
-from dpsql.rewrite.functions.function import EmitRule, Function, first_argument, unchanged
+from dpsql.rewrite.functions.function import EmitRule, Function, first_argument, type_change
 from dpsql.rewrite.functions.steps import of_map
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Facts, Results, option
 
@@ -121,7 +121,7 @@ ANY_TEXTS: tuple[Function, ...] = (
     ),
 )
 CUTS: tuple[Function, ...] = (
-    unchanged("as_text", "a::text of char(n), uuid and enum"),
+    type_change("as_text", "a::text of char(n), uuid and enum"),
     Function(
         "cut",
         "a::varchar(n), left(a, n), substring(a, 1, n)",

@@ -88,7 +88,7 @@ class AnswerForm(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitedTable(Table):
+class DeferredTable(Table):
     """See the module."""
 
     place: int = 0
@@ -109,7 +109,7 @@ class AwaitedTable(Table):
         (column,) = self.columns.values()
         return column
 
-    def as_form(self, form: AnswerForm) -> "AwaitedTable":
+    def as_form(self, form: AnswerForm) -> "DeferredTable":
         """Return another form of the same answer."""
         columns = _FACTS if form is AnswerForm.FACTS else self.columns
         return replace(self, form=form, columns=columns)
@@ -162,7 +162,7 @@ def _within(value: Value | None, bounds: Interval | None) -> Value | None:
     return value if nearest == value else int(nearest) if isinstance(value, int) else nearest
 
 
-def awaited_table(
+def deferred_table(
     place: int,
     token: str,
     names: tuple[str, ...],
@@ -170,7 +170,7 @@ def awaited_table(
     *,
     several: bool,
     bounds: Mapping[str, Interval] | None = None,
-) -> AwaitedTable:
+) -> DeferredTable:
     """Return the answer to an inner query with these columns, which may have `several` rows; some are within `bounds`."""
     if len(names) != len(types):
         raise InternalError
@@ -178,7 +178,7 @@ def awaited_table(
         name: Column(name, type_, _DECLARED.get(type_, type_.value), bounds=(bounds or {}).get(name), nullable=True)
         for name, type_ in zip(names, types, strict=True)
     }
-    return AwaitedTable(_ANSWER, columns, {}, public=True, place=place, token=token, several=several)
+    return DeferredTable(_ANSWER, columns, {}, public=True, place=place, token=token, several=several)
 
 
 def _as_compared(value: Value, type_: SqlType) -> Value | float:

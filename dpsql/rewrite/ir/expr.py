@@ -99,11 +99,11 @@ class Results:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class AllWhole:
     """Says that all arguments are whole numbers, in any types."""
 
 
-Option = Unit | TimeField | Digits | Bins | Buckets | Results | Whole | IntervalValue
+Option = Unit | TimeField | Digits | Bins | Buckets | Results | AllWhole | IntervalValue
 OptionT = TypeVar("OptionT", bound=Option)
 
 
@@ -186,14 +186,14 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
     return (expr,)
 
 
-def factored(expr: Expr) -> Expr:
+def factor_out(expr: Expr) -> Expr:
     """Return a condition with what all sides of an OR share before it: the same of true, false and NULL.
 
     (k = j AND a) OR (k = j AND b)  →  k = j AND (a OR b), also beside other conditions
     """
     parts = conjuncts(expr)
     if len(parts) > 1:
-        return both(*map(factored, parts))
+        return both(*map(factor_out, parts))
     if not (isinstance(expr, Apply) and expr.op == "or"):
         return expr
     sides = [conjuncts(side) for side in expr.args]

@@ -214,16 +214,16 @@ def parse_interval(text: str) -> IntervalValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class SpelledSql:
     """One expression or query for the shadow; only `dpsql.rewrite.translate.public.speller` makes them."""
 
     text: str
     volatile: bool = False
     """Whether its value changes by itself, as that of `now()` does: then a plan made of it serves once."""
 
-    def within(self, form: str) -> "Spelled":
+    def within(self, form: str) -> "SpelledSql":
         """Return `form` with this for `{}`."""
-        return Spelled(form.replace("{}", self.text, 1), self.volatile)
+        return SpelledSql(form.replace("{}", self.text, 1), self.volatile)
 
 
 class UnspeakableError(Exception):
@@ -335,13 +335,13 @@ class ConstantEvaluator(Protocol):
     def dates_in_iso(self) -> bool:
         """Return whether the session writes dates as 2019-03-01."""
 
-    def constant(self, expression: Spelled) -> tuple[str | None, str]:
+    def constant(self, expression: SpelledSql) -> tuple[str | None, str]:
         """Return the value (as text) and the type's name of an expression without columns."""
 
-    def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
+    def column(self, query: SpelledSql) -> tuple[tuple[str | None, ...], str]:
         """Return the distinct values of the one column of a query over public tables, and its type's name."""
 
-    def rows(self, query: Spelled) -> "PublicAnswer":
+    def rows(self, query: SpelledSql) -> "PublicAnswer":
         """Return the rows of a query over public tables and constants.
 
         Raises:
@@ -349,7 +349,7 @@ class ConstantEvaluator(Protocol):
         """
 
     def over(
-        self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
+        self, expression: SpelledSql, values: Sequence[Value | None], type_: SqlType
     ) -> tuple[tuple[str | None, ...], str]:
         """Return the text values of an expression in the column `x` for every value of `x`, and its type's name."""
 

@@ -14,14 +14,15 @@ from typing import Literal
 from dpsql.errors import InternalError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Table
-from dpsql.rewrite.ir.constant_table import AwaitedTable, ConstantTable
+from dpsql.rewrite.ir.constant_table import ConstantTable, DeferredTable
 from dpsql.rewrite.ir.expr import TRUE, Expr, Ref, both, refs, with_refs
 from dpsql.rewrite.ir.expr import conjuncts as parts_of
 
 # Values of single units: aggregates of a unit's rows, and what a row has among the others of its unit.
 #
-# sum(fare) … GROUP BY rider → UnitValue('sum', fare, …) lag(fare) OVER (PARTITION BY rider, paid ORDER BY day) →
-# Window('lag', arg='fare', partition=('paid',), order=(('day', …),))
+# sum(fare) … GROUP BY rider                        →  UnitValue('sum', fare, …)
+# lag(fare) OVER (PARTITION BY rider, paid ORDER BY day)
+#   →  Window('lag', arg='fare', partition=('paid',), order=(('day', …),))
 
 UnitFunction = Literal[
     "count", "count_distinct", "sum", "avg", "min", "max", "bool_and", "bool_or", "percentile_cont", "percentile_disc",
@@ -105,7 +106,7 @@ class Source:
     table: Table
     join: Join = Join.FROM
     on: Expr = TRUE
-    made: "UnitRows | UnionRows | WindowRows | None" = None
+    made: "PerUnitRows | UnionRows | WindowRows | None" = None
     """The relation that its rows are made of, if the engine has no such table; `table` has their facts."""
     every: int | None = None
     """The most partners here that a row of the sources before it can have; None if unknown, and then one is assumed."""
@@ -122,7 +123,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitRows:
+class PerUnitRows:
     """The rows that GROUP BY a privacy unit, and perhaps further keys, makes of a relation.
 
     Promise: each row has one owner, the unit that it is grouped by, and depends on that unit's rows in `relation`
@@ -240,10 +241,12 @@ def naming_units(relation: Relation) -> set[tuple[int, str]]:
     }
 
 
-def awaiting(relation: Relation) -> tuple[AwaitedTable, ...]:
+def awaited_tables(relation: Relation) -> tuple[DeferredTable, ...]:
     """Return the answers to inner queries that a relation waits for."""
-    own = (source.table for source in relation.sources if isinstance(source.table, AwaitedTable))
-    below = (table for source in relation.sources for inside in relations_below(source) for table in awaiting(inside))
+    own = (source.table for source in relation.sources if isinstance(source.table, DeferredTable))
+    below = (
+        table for source in relation.sources for inside in relations_below(source) for table in awaited_tables(inside)
+    )
     return (*own, *below)
 
 
@@ -260,7 +263,7 @@ def relations_below(source: Source) -> tuple[Relation, ...]:
     match source.made:
         case None:
             return ()
-        case UnitRows(relation=relation) | WindowRows(relation=relation):
+        case PerUnitRows(relation=relation) | WindowRows(relation=relation):
             return (relation,)
         case UnionRows(parts=parts):
             return tuple(part.relation for part in parts)
@@ -279,7 +282,7 @@ def _stored_columns(relation: Relation, exprs: Sequence[Expr]) -> Iterator[Ref]:
         match relation.sources[ref.source].made:
             case None:
                 yield ref
-            case UnitRows(relation=below, keys=keys, values=values):
+            case PerUnitRows(relation=below, keys=keys, values=values):
                 args = [
                     v.arg
                     for v in values
@@ -317,16 +320,16 @@ def reads_all(relation: Relation, where: Expr) -> bool:
 
 def is_single(table: Table) -> bool:
     """Return whether a table has one row, with any values."""
-    return isinstance(table, AwaitedTable) and table.is_single
+    return isinstance(table, DeferredTable) and table.is_single
 
 
-def with_answers(relation: Relation, answer: Callable[[AwaitedTable], ConstantTable]) -> Relation:
+def with_answers(relation: Relation, answer: Callable[[DeferredTable], ConstantTable]) -> Relation:
     """Return the relation with the rows of what it waits for."""
 
     def answered(source: Source) -> Source:
-        table = answer(source.table) if isinstance(source.table, AwaitedTable) else source.table
+        table = answer(source.table) if isinstance(source.table, DeferredTable) else source.table
         match source.made:
-            case UnitRows() | WindowRows() as made:
+            case PerUnitRows() | WindowRows() as made:
                 return replace(source, made=replace(made, relation=with_answers(made.relation, answer)))
             case UnionRows() as made:
                 parts = (replace(part, relation=with_answers(part.relation, answer)) for part in made.parts)
@@ -362,12 +365,12 @@ def scan(table: Table) -> Relation:
     return relation
 
 
-def filtered(relation: Relation, condition: Expr) -> Relation:
+def filter_rows(relation: Relation, condition: Expr) -> Relation:
     """Return the rows for which the condition holds."""
     return replace(relation, where=both(relation.where, condition))
 
 
-def renumbered(relation: Relation, by: int, *, optional: bool = False) -> Relation:
+def shift_sources(relation: Relation, by: int, *, optional: bool = False) -> Relation:
     """Return the relation as it stands behind `by` other sources, its rows perhaps missing."""
 
     def change(column_ref: Ref) -> Ref:
@@ -378,7 +381,7 @@ def renumbered(relation: Relation, by: int, *, optional: bool = False) -> Relati
     return Relation(sources, with_refs(relation.where, change), columns)
 
 
-def inner_joined(left: Relation, right: Relation, on: Expr) -> Relation:
+def inner_join(left: Relation, right: Relation, on: Expr) -> Relation:
     """Return the pairs of rows for which `on` holds; `right` was moved behind `left`.
 
     Parts of the condition about sources that come later than its own are tested by WHERE.
@@ -391,14 +394,14 @@ def inner_joined(left: Relation, right: Relation, on: Expr) -> Relation:
     return Relation(sources, both(left.where, right.where, *late), {**left.columns, **right.columns})
 
 
-def left_joined(left: Relation, right: Relation, on: Expr) -> Relation:
+def left_join(left: Relation, right: Relation, on: Expr) -> Relation:
     """Return the rows of `left`, each with those of the one table `right`, moved behind it, for which `on` holds."""
     (source,) = right.sources
     sources = (*left.sources, replace(source, join=Join.LEFT, on=both(on, right.where)))
     return replace(left, sources=sources, columns={**left.columns, **right.columns})
 
 
-def tested(left: Relation, inside: Relation, condition: Expr, *, negated: bool) -> Relation | None:
+def semi_join(left: Relation, inside: Relation, condition: Expr, *, negated: bool) -> Relation | None:
     """Return the rows for which `inside`, moved behind them, has rows that satisfy the condition, or has none.
 
     None where that is more than one test: of rows that may be missing, or that others must not have.

@@ -11,8 +11,8 @@ from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
 from dpsql.policy.model import Policy, Table
-from dpsql.shadow.contents import guard, hidden, role, schema
-from dpsql.shadow.contents.schema import relation
+from dpsql.shadow.contents import guard, restrictions, role, schema
+from dpsql.shadow.contents.schema import qualified_name
 from dpsql.shadow.server.postgres import Postgres
 
 Rows = schema.ReadPublicRows
@@ -46,14 +46,14 @@ class _Stamps:
     """The rows of the public tables."""
 
 
-def change(server: Postgres, policy: Policy, users: Mapping[str, str], *, epoch: str = "") -> Change:
+def needed_change(server: Postgres, policy: Policy, users: Mapping[str, str], *, epoch: str = "") -> Change:
     """Return what `ensure_shadow` would have to do.
 
     Raises:
         ConfigError: the server orders texts otherwise than engines do.
     """
     with psycopg.connect(server.dsn("postgres"), autocommit=True) as connection:
-        schema.check_order(connection, str(server.home))
+        schema.require_byte_order(connection, str(server.home))
         stamps = _stamped(server, connection, policy.dataset)
     wanted = _stamps(policy, users, epoch)
     if stamps is None or stamps.structure != wanted.structure:
@@ -69,7 +69,7 @@ def ensure_shadow(server: Postgres, policy: Policy, users: Mapping[str, str], ro
     Raises:
         ConfigError: for a user's name that can't be a role, and likewise.
     """
-    needed = change(server, policy, users, epoch=epoch)
+    needed = needed_change(server, policy, users, epoch=epoch)
     match needed:
         case Change.ANEW:
             _make(server, policy, users, rows, _stamps(policy, users, epoch))
@@ -87,11 +87,11 @@ def with_views(server: Postgres, policy: Policy) -> Policy:
         ConfigError: or it does not take some.
     """
     with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
-        role.check_conditions(connection, policy)
+        role.require_indexable_conditions(connection, policy)
         return schema.known_views(connection, policy)
 
 
-def dismiss(server: Postgres, policy: Policy, users: Mapping[str, str]) -> None:
+def drop_departed_users(server: Postgres, policy: Policy, users: Mapping[str, str]) -> None:
     """End the sessions and the roles of all but these users."""
     with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
         role.drop_others(connection, users)
@@ -110,11 +110,11 @@ def _make(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Rows
         schema.create_tables(connection, policy, rows)
         schema.create_views(connection, policy)
         policy = schema.known_views(connection, policy)
-        schema.described_tables(connection, policy)
-        schema.described_views(connection, policy)
-        hidden.create_hidden(connection)
-        hidden.create_costly(connection)
-        hidden.rebind_views(connection)
+        schema.describe_tables(connection, policy)
+        schema.describe_views(connection, policy)
+        restrictions.create_hidden(connection)
+        restrictions.create_costly(connection)
+        restrictions.rebind_views(connection)
         guard.create_signals(connection)
         guard.create_check(connection)
         role.create_triggers(connection, policy)
@@ -135,17 +135,17 @@ def _adapt(server: Postgres, policy: Policy, users: Mapping[str, str], rows: Row
         if old.users != stamps.users:
             role.change_roles(connection, policy, users)
         if old.words != stamps.words:
-            schema.described_tables(connection, policy)
-            schema.described_views(connection, policy)
+            schema.describe_tables(connection, policy)
+            schema.describe_views(connection, policy)
         if old.rows != stamps.rows:
-            schema.refill(connection, policy, rows)
+            schema.refill_public_tables(connection, policy, rows)
         connection.execute(
             "UPDATE pg_dpsql.stamp SET (structure, users, words, rows) = (%s, %s, %s, %s)", astuple(stamps)
         )
     with psycopg.connect(server.dsn(policy.dataset), autocommit=True) as connection:
         for table in policy.tables.values():
             if table.public and old.rows != stamps.rows:
-                connection.execute(SQL("VACUUM ANALYZE {}").format(relation(table.name)))
+                connection.execute(SQL("VACUUM ANALYZE {}").format(qualified_name(table.name)))
         connection.execute("CHECKPOINT")
 
 
@@ -158,7 +158,7 @@ def _stamps(policy: Policy, users: Mapping[str, str], epoch: str) -> _Stamps:
     return _Stamps(
         structure=_hash([_EDITION, policy.dataset, tables, schema.structure_of_views(policy)]),
         users=_hash([sorted(users.items()), granted, policy.search_path]),
-        words=_hash([schema.hidden_words(policy), schema.words_of_views(policy)]),
+        words=_hash([schema.descriptions_of_tables(policy), schema.descriptions_of_views(policy)]),
         rows=_hash(epoch),
     )
 

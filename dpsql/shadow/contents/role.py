@@ -15,7 +15,7 @@ from psycopg.sql import SQL, Identifier, Literal
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Policy, Role, TableName
 from dpsql.question import OWN_SETTINGS
-from dpsql.shadow.contents.schema import VIEWS, all_schemas, relation
+from dpsql.shadow.contents.schema import VIEWS, all_schemas, qualified_name
 from dpsql.shadow.server.postgres import OWNER
 
 CLIENTS = "dpsql_clients"
@@ -23,6 +23,8 @@ CLIENTS = "dpsql_clients"
 ORACLE = "dpsql_oracle"
 """The user as whom planning asks; it may read public tables and call functions, and has no rights to go back to."""
 
+# Each of these reads a file, waits, tells of other sessions, or runs a text as a statement. PostgreSQL gives most of
+# them to superusers only; what it lets everybody call is taken away here.
 _DENIED_PATTERN = (
     "^(lo_|pg_advisory|pg_try_advisory|pg_sleep|pg_notify|pg_notification|pg_read_|pg_ls_|pg_stat_file|pg_stat_get_backend"
     "|pg_stat_get_activity|pg_stat_get_progress|pg_stat_get_wal|pg_stat_get_subscription"
@@ -133,6 +135,7 @@ def _add(connection: Connection, names: Iterable[str]) -> None:
 
 def close_databases(connection: Connection, database: str) -> None:
     """Let clients into `database` only, and make nothing but temporary tables there."""
+    # PUBLIC may connect to each database by default, also to template1, where nothing is locked down.
     for (name,) in connection.execute("SELECT datname FROM pg_database").fetchall():
         connection.execute(SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(Identifier(name)))
     name = Identifier(database)
@@ -145,6 +148,7 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     """Take away what PUBLIC has and grant each user what their role may read; in the new database, at the end."""
     pattern, names, allowed = _DENIED_PATTERN, list(_DENIED_NAMES), list(_ALLOWED_NAMES)
     connection.execute(SQL(_REVOKE).format(pattern=pattern, names=names, allowed=allowed))
+    # Without a language there are no functions, and no DO blocks.
     connection.execute("REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC")
     # Not a setting of roles: those are rows that a role can write itself.
     connection.execute(SQL("ALTER DATABASE {} SET statement_timeout = '5min'").format(Identifier(policy.dataset)))
@@ -172,7 +176,7 @@ def lock_down(connection: Connection, policy: Policy, users: Mapping[str, str]) 
     connection.execute(SQL("GRANT USAGE ON SCHEMA {} TO {}").format(all_schemas(policy), both))
     for table in (*policy.tables, *policy.views):
         if not policy.protects(table):
-            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(relation(table), both))
+            connection.execute(SQL("GRANT SELECT ON {} TO {}").format(qualified_name(table), both))
     _search(connection, policy)
     _grant(connection, policy, users)
 
@@ -191,7 +195,7 @@ def _named(connection: Connection, policy: Policy, role: Role, table: str) -> Ab
     if not others:
         return named
     every = "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
-    rows = connection.execute(every, (relation(table).as_string(),)).fetchall()
+    rows = connection.execute(every, (qualified_name(table).as_string(),)).fetchall()
     return {name for (name,) in rows if named is None or name in named} - others
 
 
@@ -208,13 +212,13 @@ def _grant(connection: Connection, policy: Policy, users: Mapping[str, str]) -> 
                     SQL("") if named is None else SQL("({})").format(SQL(", ").join(map(Identifier, sorted(named))))
                 )
                 granted = SQL("GRANT SELECT {} ON {} TO {}")
-                connection.execute(granted.format(columns, relation(table), Identifier(user)))
+                connection.execute(granted.format(columns, qualified_name(table), Identifier(user)))
 
 
 # Whether PostgreSQL takes the conditions of roles: over one table's columns, and by nothing that changes without them.
 
 
-def check_conditions(connection: Connection, policy: Policy) -> None:
+def require_indexable_conditions(connection: Connection, policy: Policy) -> None:
     """See that each condition is one that PostgreSQL would take for an index of its table, of which it reads no row.
 
     Raises:
@@ -231,7 +235,7 @@ def _wrong_conditions(connection: Connection, policy: Policy) -> Iterator[str]:
             name = Identifier(TableName.of(table).name)
             try:
                 with connection.transaction(force_rollback=True):
-                    made = SQL("CREATE TEMP TABLE {} (LIKE {})").format(name, relation(table))
+                    made = SQL("CREATE TEMP TABLE {} (LIKE {})").format(name, qualified_name(table))
                     connection.execute(made)
                     # By the extended protocol, which takes one statement only.
                     index = SQL("CREATE INDEX ON {} ((1)) WHERE (\n{}\n)").format(name, SQL(condition.text))

@@ -14,7 +14,7 @@ from psycopg.errors import UndefinedTable
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from dpsql.errors import ConfigError
-from dpsql.lexer.reader import name as name_of_token
+from dpsql.lexer.reader import token_name as name_of_token
 from dpsql.lexer.reader import tokens
 from dpsql.policy.model import PUBLIC, Column, Policy, SqlType, Table, TableName, View
 from dpsql.rewrite.ir.literal import format_value
@@ -27,7 +27,7 @@ KEPT_NAME = "CASE n.nspname WHEN 'public' THEN c.relname::text ELSE pg_catalog.c
 """The text by which the policy keeps a relation `c` of a schema `n`."""
 
 
-def relation(name: str, *column: str) -> Identifier:
+def qualified_name(name: str, *column: str) -> Identifier:
     """Return a table or a view by its schema and its name, or a column of it."""
     where = TableName.of(name)
     return Identifier(where.schema, where.name, *column)
@@ -96,12 +96,12 @@ def create_tables(connection: Connection, policy: Policy, rows: ReadPublicRows) 
     connection.execute("RESET session_replication_role")
 
 
-def refill(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None:
+def refill_public_tables(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None:
     """Put other rows into the public tables; a session that reads them meanwhile sees the old ones."""
     connection.execute("SET LOCAL session_replication_role = replica")
     for table in policy.tables.values():
         if table.public:
-            own, name = list(rows(table)), relation(table.name)
+            own, name = list(rows(table)), qualified_name(table.name)
             connection.execute(SQL("DELETE FROM {}").format(name))
             required = connection.execute(
                 "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND attnotnull",
@@ -112,7 +112,7 @@ def refill(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None
             _fill(connection, table, own)
 
 
-def described_tables(connection: Connection, policy: Policy) -> None:
+def describe_tables(connection: Connection, policy: Policy) -> None:
     """Write the comments, and what is behind the views `dpsql.columns` and `dpsql.tables`, from the policy."""
     for table in policy.tables.values():
         _comment(connection, table, _about(table, policy))
@@ -128,8 +128,8 @@ def described_tables(connection: Connection, policy: Policy) -> None:
                 copy.write_row(row)
 
 
-def hidden_words(policy: Policy) -> list[object]:
-    """Return what `described_tables` writes."""
+def descriptions_of_tables(policy: Policy) -> list[object]:
+    """Return what `describe_tables` writes."""
     return [
         (
             _about(table, policy),
@@ -142,7 +142,7 @@ def hidden_words(policy: Policy) -> list[object]:
 
 def _create(table: Table) -> Composed:
     parts = list(_definitions(table))
-    return SQL("CREATE TABLE {} ({})").format(relation(table.name), SQL(", ").join(parts))
+    return SQL("CREATE TABLE {} ({})").format(qualified_name(table.name), SQL(", ").join(parts))
 
 
 def create_enumeration(column: Column) -> Composed:
@@ -176,7 +176,7 @@ def _references(table: Table, policy: Policy) -> Iterator[Composed]:
 def _foreign_key(table: str, columns: Sequence[str], target: str, key: Sequence[str]) -> Composed:
     own, theirs = (SQL(", ").join(map(Identifier, some)) for some in (columns, key))
     added = SQL("ALTER TABLE {} ADD FOREIGN KEY ({}) REFERENCES {} ({})")
-    return added.format(relation(table), own, relation(target), theirs)
+    return added.format(qualified_name(table), own, qualified_name(target), theirs)
 
 
 def _about(table: Table, policy: Policy) -> str | None:
@@ -188,10 +188,10 @@ def _about(table: Table, policy: Policy) -> str | None:
 
 def _comment(connection: Connection, table: Table, about: str | None) -> None:
     """Write a table's comments; one without a description has none."""
-    name = relation(table.name)
+    name = qualified_name(table.name)
     connection.execute(SQL("COMMENT ON TABLE {} IS {}").format(name, Literal(about)))
     for column in table.columns.values():
-        where = relation(table.name, column.name)
+        where = qualified_name(table.name, column.name)
         connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(table.said_of(column) or None)))
 
 
@@ -210,13 +210,13 @@ def _always_there(table: Table, rows: Sequence[PublicRow]) -> list[str]:
 
 def _alter(connection: Connection, table: Table, columns: Iterable[str], how: str) -> None:
     for column in columns:
-        parts = relation(table.name), Identifier(column), SQL(how)
+        parts = qualified_name(table.name), Identifier(column), SQL(how)
         connection.execute(SQL("ALTER TABLE {} ALTER COLUMN {} {}").format(*parts))
 
 
 def _fill(connection: Connection, table: Table, rows: Iterable[PublicRow]) -> None:
     columns = SQL(", ").join(map(Identifier, table.columns))
-    name = relation(table.name)
+    name = qualified_name(table.name)
     with connection.cursor().copy(SQL("COPY {} ({}) FROM STDIN").format(name, columns)) as copy:
         for row in rows:
             copy.write_row(row)
@@ -225,7 +225,7 @@ def _fill(connection: Connection, table: Table, rows: Iterable[PublicRow]) -> No
 
 def _guard(connection: Connection, table: Table) -> None:
     """Put the dummy row in, then the policy that no row passes."""
-    name = relation(table.name)
+    name = qualified_name(table.name)
     values = [None if column.nullable else _dummy(column) for column in table.columns.values()]
     # The last wall: whoever reads a protected table here, by a way that nobody has thought of, gets the tripwire's error.
     # Over no rows at all PostgreSQL would not call it, and an empty answer would look like one: hence a row.
@@ -291,7 +291,7 @@ SELECT coalesce(to_jsonb(d) ->> 'daticulocale', to_jsonb(d) ->> 'datlocale', dat
 """The collation has another column in each version that knows more than the C library's."""
 
 
-def check_order(connection: Connection, directory: str) -> None:
+def require_byte_order(connection: Connection, directory: str) -> None:
     """See that a database of the shadow, whose files are in `directory`, compares texts byte by byte.
 
     Raises:
@@ -325,7 +325,7 @@ def create_views(connection: Connection, policy: Policy) -> None:
         return
     connection.execute(SQL("GRANT USAGE ON SCHEMA {} TO {}").format(all_schemas(policy), Identifier(VIEWS)))
     for table in policy.tables:
-        connection.execute(SQL("GRANT SELECT ON {} TO {}").format(relation(table), Identifier(VIEWS)))
+        connection.execute(SQL("GRANT SELECT ON {} TO {}").format(qualified_name(table), Identifier(VIEWS)))
     pending: Sequence[View] = list(policy.views.values())
     while pending:
         failed = {view.name: why for view in pending if (why := _not_created(connection, view)) is not None}
@@ -347,7 +347,7 @@ def _not_created(connection: Connection, view: View) -> psycopg.Error | ConfigEr
 
 def _create_view(connection: Connection, view: View) -> None:
     """Create a view with the casts that its file asks for; by the extended protocol, which takes one statement only."""
-    name = relation(view.name)
+    name = qualified_name(view.name)
     path = SQL(", ").join(map(Identifier, dict.fromkeys((TableName.of(view.name).schema, PUBLIC))))
     connection.execute(SQL("SET LOCAL search_path = {}").format(path))  # its query names what is beside it
     connection.execute(SQL("CREATE VIEW {} AS {}").format(name, SQL(view.query)), prepare=True)
@@ -473,13 +473,13 @@ SELECT v.name, pg_get_viewdef(c.oid),
 """The views in the order in which they were made: their queries in PostgreSQL's words, and what these read."""
 
 
-def described_views(connection: Connection, policy: Policy) -> None:
+def describe_views(connection: Connection, policy: Policy) -> None:
     """Write the comments of views, and their columns into `pg_dpsql.declared`, after those of the tables."""
     for view in policy.views.values():
-        name = relation(view.name)
+        name = qualified_name(view.name)
         connection.execute(SQL("COMMENT ON VIEW {} IS {}").format(name, Literal(view.description or None)))
         for column, said in view.columns.items():
-            where = relation(view.name, column)
+            where = qualified_name(view.name, column)
             connection.execute(SQL("COMMENT ON COLUMN {} IS {}").format(where, Literal(said.description or None)))
         connection.execute(_DECLARED, (name.as_string(), view.name, name.as_string()))
         for column, (table, of) in view.origins.items():
@@ -517,8 +517,8 @@ UPDATE pg_dpsql.declared AS v SET lower_bound = t.lower_bound, upper_bound = t.u
 """
 
 
-def words_of_views(policy: Policy) -> list[object]:
-    """Return what `described_views` writes, beside what follows from the views themselves."""
+def descriptions_of_views(policy: Policy) -> list[object]:
+    """Return what `describe_views` writes, beside what follows from the views themselves."""
     return [
         (view.description, [(name, column.description) for name, column in view.columns.items()])
         for view in policy.views.values()

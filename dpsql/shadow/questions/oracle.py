@@ -1,4 +1,4 @@
-"""The oracle of planning: constants and public values, spelled by us (`Spelled`), and queries as PostgreSQL binds them."""
+"""The oracle of planning: constants and public values, spelled by us (`SpelledSql`), and queries as PostgreSQL binds them."""
 
 import queue
 import time
@@ -11,12 +11,12 @@ from psycopg import adapters, pq, sql
 
 from dpsql.errors import DpsqlError, InternalError, SyntaxFailed, TooComplex, Unsupported
 from dpsql.hang_up import hang_up
-from dpsql.interrupt import called_when_overdue, undivided
-from dpsql.lexer.reader import name, tokens
+from dpsql.interrupt import called_when_overdue, uninterruptible
+from dpsql.lexer.reader import token_name, tokens
 from dpsql.policy.model import SqlType, Value
 from dpsql.question import USUAL_STYLE, ColumnDescription, Settings
-from dpsql.rewrite.ir.literal import PublicAnswer, Spelled, format_value, literal, quoted_name
-from dpsql.shadow.watch.warden import LeftBehind
+from dpsql.rewrite.ir.literal import PublicAnswer, SpelledSql, format_value, literal, quoted_name
+from dpsql.shadow.watch.warden import LeftoverSessions
 
 # The sessions in the shadow that planning asks: without rights, and given up when they do not answer.
 #
@@ -58,7 +58,7 @@ _T = TypeVar("_T")
 class OracleSession:
     """A few sessions that any thread may use; one that asks something slow does not keep the others waiting."""
 
-    def __init__(self, dsn: str, left: LeftBehind) -> None:
+    def __init__(self, dsn: str, left: LeftoverSessions) -> None:
         """`left` takes those that don't answer."""
         self._left = left
         # Last in, first out: the session that was asked last has PostgreSQL's catalogue in its caches.
@@ -91,7 +91,7 @@ class OracleSession:
                 because="constants-left-behind",
                 hint="Try again when they have ended, in a few seconds, and write long computations as their results.",
             )
-        with undivided():
+        with uninterruptible():
             session = self._taken()
             session.given_up, session.user = False, user
             try:
@@ -115,7 +115,7 @@ class OracleSession:
 class _Session:
     """One session, for one question at a time; it comes back after the shadow was restarted."""
 
-    def __init__(self, dsn: str, left: LeftBehind) -> None:
+    def __init__(self, dsn: str, left: LeftoverSessions) -> None:
         self._dsn, self._left = dsn, left
         self._connection: psycopg.Connection[tuple[str | None, ...]] | None = None
         self.given_up = False
@@ -279,7 +279,7 @@ def _begin(connection: OracleConnection, settings: Settings, *, again: bool) -> 
         path = (
             ()
             if settings.search_path == '""'
-            else (name(token) for token in tokens(settings.search_path) if token.word != ",")
+            else (token_name(token) for token in tokens(settings.search_path) if token.word != ",")
         )
         names = [quoted_name(schema) for schema in path if schema]
         style = f"{settings.date_style}, {settings.date_order}"
@@ -399,7 +399,7 @@ class ShadowOracle:
         words = _DATES * (not self.dates_in_iso) + _INTERVALS * (self._settings.interval_style != "iso_8601")
         return any(word in type_ for type_ in types for word in words)
 
-    def constant(self, expression: Spelled) -> tuple[str | None, str]:
+    def constant(self, expression: SpelledSql) -> tuple[str | None, str]:
         """Return the value and the type of a constant expression."""
         self.volatile = self.volatile or expression.volatile
         question = sql.SQL("SELECT left(v::text, {}), pg_typeof(v)::text FROM (SELECT {}) AS c (v)").format(
@@ -410,7 +410,7 @@ class ShadowOracle:
             raise InternalError
         return _not_too_long(value, _LONGEST_CONSTANT), type_
 
-    def column(self, query: Spelled) -> tuple[tuple[str | None, ...], str]:
+    def column(self, query: SpelledSql) -> tuple[tuple[str | None, ...], str]:
         """Return the distinct values and the type of a query's one column.
 
         Raises:
@@ -425,7 +425,7 @@ class ShadowOracle:
             raise _too_many()
         return tuple(_not_too_long(value, _LONGEST_OF_MANY) for value, _ in rows), str(rows[0][1]) if rows else "text"
 
-    def rows(self, query: Spelled) -> PublicAnswer:
+    def rows(self, query: SpelledSql) -> PublicAnswer:
         """Return the rows of a query, as PostgreSQL writes them.
 
         Raises:
@@ -458,7 +458,7 @@ class ShadowOracle:
         )
 
     def over(
-        self, expression: Spelled, values: Sequence[Value | None], type_: SqlType
+        self, expression: SpelledSql, values: Sequence[Value | None], type_: SqlType
     ) -> tuple[tuple[str | None, ...], str]:
         """Return the values and the type of an expression in `x` over public values."""
         self.volatile = self.volatile or expression.volatile
@@ -531,5 +531,5 @@ def _not_too_long(value: str | None, most: int) -> str | None:
     return value
 
 
-def _text(expression: Spelled) -> sql.SQL:
+def _text(expression: SpelledSql) -> sql.SQL:
     return sql.SQL(expression.text)

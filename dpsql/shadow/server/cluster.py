@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from dpsql.errors import ConfigError
-from dpsql.shadow.server.place import Binaries, Place, directory_for, write_for
+from dpsql.shadow.server.directory import Binaries, ShadowDirectory, directory_for, write_for
 
 OWNER = "dpsql_owner"
 """The superuser of the shadow; no client can be it."""
@@ -19,7 +19,7 @@ _EDITION = "1"
 """Counts the changes of what this file makes."""
 
 
-def ensure_cluster(place: Place, installed: Binaries) -> str:
+def ensure_cluster(place: ShadowDirectory, installed: Binaries) -> str:
     """Make the cluster, unless one of this version is there; return the secret that its roles log in with.
 
     Raises:
@@ -41,7 +41,7 @@ def ensure_cluster(place: Place, installed: Binaries) -> str:
     raise ConfigError("the shadow's directory could not be initialised", hint=f"See whether {place.home} is writable.")
 
 
-def _initdb(place: Place, installed: Binaries, secret: str, locale: str) -> bool:
+def _initdb(place: ShadowDirectory, installed: Binaries, secret: str, locale: str) -> bool:
     """Run initdb; it needs a shell, and runs before there is a sandbox, with no data and no client near."""
     account, password = place.account, place.home / "password"
     write_for(account, password, secret)

@@ -51,9 +51,11 @@ def main(plan: LaunchPlan) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     ruleset = _ruleset(libc, plan)
     if plan["uid"] >= 0:
+        # Groups first, the user last: who is no root any more can't change groups.
         os.setgroups([])
         os.setgid(plan["gid"])
         os.setuid(plan["uid"])
+    # A core file would have what clients have sent, and released values of all roles.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         _, most = resource.getrlimit(resource.RLIMIT_AS)
@@ -62,6 +64,8 @@ def main(plan: LaunchPlan) -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
         # Without it the kernel takes neither ruleset nor filter from a process that is not root.
         _check(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    # The signal is sent when the parent ends. If it had ended before prctl, it would never come, and the server would
+    # live on.
     if os.getppid() != plan["parent"]:  # it died before the signal was asked for
         sys.exit(1)
     if ruleset is not None:

@@ -20,10 +20,11 @@ from psycopg.conninfo import make_conninfo
 from dpsql.errors import ConfigError
 from dpsql.libpq import OWN
 from dpsql.private_files import open_private
-from dpsql.shadow.server import cluster, launch, orphan, place
-from dpsql.shadow.server import place as programs
+from dpsql.shadow.server import cluster, launch, orphan
+from dpsql.shadow.server import directory as programs
+from dpsql.shadow.server import directory as server_directory
 from dpsql.shadow.server.cluster import FAST_SECRETS, OWNER
-from dpsql.shadow.server.place import Binaries, Place, SystemAccount
+from dpsql.shadow.server.directory import Binaries, ShadowDirectory, SystemAccount
 from dpsql.shadow.server.sandbox import Ruleset, Sandbox, filter_program, landlock_ruleset
 
 # Starts the shadow's server as a child process, with all its settings on the command line: it can't change them itself.
@@ -65,7 +66,9 @@ timezone = UTC
 """
 
 
-def start_server(place: Place, installed: Binaries, sandbox: Sandbox, connections: int) -> subprocess.Popen[bytes]:
+def start_server(
+    place: ShadowDirectory, installed: Binaries, sandbox: Sandbox, connections: int
+) -> subprocess.Popen[bytes]:
     """Start the server; it may not be ready yet, nor live for long."""
     with os.fdopen(open_private(place.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as output:
         return subprocess.Popen(  # noqa: S603
@@ -84,7 +87,7 @@ def start_server(place: Place, installed: Binaries, sandbox: Sandbox, connection
         )
 
 
-def _launch_plan(place: Place, installed: Binaries, sandbox: Sandbox, connections: int) -> launch.LaunchPlan:
+def _launch_plan(place: ShadowDirectory, installed: Binaries, sandbox: Sandbox, connections: int) -> launch.LaunchPlan:
     program = installed.directory / "postgres"
     rules = Ruleset(b"", ())
     if sandbox.landlock:
@@ -104,7 +107,7 @@ def _launch_plan(place: Place, installed: Binaries, sandbox: Sandbox, connection
     )
 
 
-def _settings(place: Place, installed: Binaries, connections: int) -> Iterator[str]:
+def _settings(place: ShadowDirectory, installed: Binaries, connections: int) -> Iterator[str]:
     yield from (line.replace(" = ", "=").replace(" =", "=") for line in _SETTINGS.split("\n") if line)
     yield f"unix_socket_directories={place.sockets}"
     yield f"hba_file={place.admitted}"
@@ -146,7 +149,9 @@ class ShadowAddress:
 class Postgres:
     """A running server; `stop` it, or let it stop with us."""
 
-    def __init__(self, where: Place, installed: Binaries, sandbox: Sandbox, lock: IO[str], secret: str) -> None:
+    def __init__(
+        self, where: ShadowDirectory, installed: Binaries, sandbox: Sandbox, lock: IO[str], secret: str
+    ) -> None:
         self.sandbox = sandbox
         self.address = ShadowAddress(str(where.sockets), secret)
         self._place, self._installed, self._lock = where, installed, lock
@@ -162,11 +167,11 @@ class Postgres:
         # The order matters: nothing in the directory is touched before it is locked, and what an earlier dpsql left running
         # there is ended before a server starts on its files.
         who = SystemAccount.for_server(account)
-        home = place.home_of(directory, who)
-        lock = place.lock(home)
+        home = server_directory.home_of(directory, who)
+        lock = server_directory.lock(home)
         try:
             installed = programs.executable_for(who, programs.find_binaries(), home)
-            where = Place.prepare(home, who)
+            where = ShadowDirectory.prepare(home, who)
             _end_orphan(where)
             server = cls(
                 where, installed, sandbox or Sandbox.of_kernel(), lock, cluster.ensure_cluster(where, installed)
@@ -239,11 +244,11 @@ class Postgres:
 
     def _failure(self) -> ConfigError:
         log = self._place.log
-        _LOG.error("the shadow did not start: %s", place.last_words(log))
+        _LOG.error("the shadow did not start: %s", server_directory.last_words(log))
         return ConfigError("the shadow PostgreSQL did not start", hint=f"Its log is {log}.")
 
 
-def _end_orphan(where: Place) -> None:
+def _end_orphan(where: ShadowDirectory) -> None:
     who = where.account
     if who is None:
         orphan.stop(where.data)
@@ -254,5 +259,5 @@ def _end_orphan(where: Place) -> None:
 def _is_ready(pid_file: Path, pid: int) -> bool:
     # The postmaster writes its state into this line (LOCK_FILE_LINE_PM_STATUS of PostgreSQL's pidfile.h), so that nobody has
     # to connect to find out.
-    lines = place.read_foreign(pid_file).splitlines()
+    lines = server_directory.read_foreign(pid_file).splitlines()
     return len(lines) > _READY_LINE and lines[0] == str(pid) and lines[_READY_LINE].strip() == "ready"

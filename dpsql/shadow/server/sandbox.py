@@ -22,6 +22,7 @@ from dpsql.policy.config import SandboxNeed
 
 _CREATE_RULESET, _VERSION = 444, 1  # the number of the system call is the same on every architecture
 
+# From linux/landlock.h. A right that the ruleset handles is denied everywhere but where a rule gives it back.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE_DIR, _REMOVE_FILE = 1 << 4, 1 << 5
 _MAKE_DIR, _MAKE_REG, _MAKE_SOCK = 1 << 7, 1 << 8, 1 << 9
@@ -73,6 +74,7 @@ def landlock_version() -> int:
 
 def landlock_ruleset(abi: int, program: Path, *, read: tuple[Path, ...], data: Path, sockets: Path) -> Ruleset:
     """Build the rules for the server `program`, which keeps its files in `data` and its socket in `sockets`."""
+    # The kernel refuses a ruleset with bits that it does not know, so each version is asked for what it has.
     files = sum(rights for since, rights in _HANDLED.items() if since <= abi)
     attributes = struct.pack("=Q", files)
     if abi >= _NET_SINCE:
@@ -136,6 +138,8 @@ def _interpreter(program: Path) -> Iterator[Path]:
 
 _EACCES, _ENOSYS = 13, 38
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
+# Classic BPF (linux/bpf_common.h): load a word of the call's description, mask it, jump over some instructions, return
+# a verdict. The program reads from the top, and each block compares one number.
 _LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in the kernel's description of a call
 _X32 = 0x40000000
@@ -226,6 +230,7 @@ _NAMESPACES = 0x7E020000  # what asks `clone` for namespaces
 _Demand = tuple[int, int, int]
 """An argument's place, a mask, and what must be left of the argument under it."""
 _RESTRICTED: Mapping[str, tuple[tuple[int, int], tuple[_Demand, ...]]] = {
+    # PostgreSQL needs a socket of the kind that it listens on, and no other: no TCP, no netlink, no packets.
     "socket": ((41, 198), ((0, _ALL, 1), (1, 0xF, 1))),  # AF_UNIX, SOCK_STREAM
     "chmod": ((90, -1), ((1, _ALL, 0o700),)),  # as PostgreSQL does to its own socket
     "fchmodat": ((268, 53), ((2, _ALL, 0o700),)),
@@ -255,6 +260,7 @@ def filter_program(landlock: int) -> bytes:
 
 def _instructions(machine: _Machine, refused: list[int]) -> Iterator[bytes]:
     yield _load_word(_ARCHITECTURE)
+    # First of all the architecture: a 64-bit process may make 32-bit calls, whose numbers mean others.
     yield _jump_if(_IF_EQUAL, machine.audit, met=1)
     yield _return_action(_KILL)
     yield _load_word(_NUMBER)

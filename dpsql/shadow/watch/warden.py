@@ -63,7 +63,7 @@ def memory_to_be_had(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/p
     return min(limits)
 
 
-def see(process: int) -> SeenProcess | None:
+def read_process(process: int) -> SeenProcess | None:
     """Return the state of a process; None if it has ended, or can't be read."""
     if sys.platform != "linux":
         return None
@@ -101,7 +101,7 @@ class _Left:
     """Whether it was told to end, when it was seen last."""
 
 
-class LeftBehind:
+class LeftoverSessions:
     """The sessions; any thread may add some and ask, the warden looks."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class LeftBehind:
 
     def add(self, process: int, whose: str) -> None:
         """Leave a session, known by its process, of a user; again and again, if need be."""
-        seen = see(process)
+        seen = read_process(process)
         with self._lock:
             earlier = self._left.get(process)
             if seen is not None and (earlier is None or earlier.seen.began != seen.began):
@@ -134,7 +134,7 @@ class LeftBehind:
         stopped = 0
         with self._lock:
             for process, left in self._left.items():
-                now = see(process)
+                now = read_process(process)
                 if now is None or now.began != left.seen.began:
                     continue
                 if not left.told:
@@ -150,7 +150,7 @@ class LeftBehind:
     def _still(self) -> tuple[_Left, ...]:
         with self._lock:
             for process, left in tuple(self._left.items()):
-                now = see(process)
+                now = read_process(process)
                 if now is None or now.began != left.seen.began:
                     del self._left[process]
             return tuple(self._left.values())
@@ -200,7 +200,7 @@ class Priorities:
         `sessions` are the processes with the names of their users, `now` is in seconds.
         """
         users = dict(sessions)
-        worked = {process: work.worked for process in users if (work := see(process)) is not None}
+        worked = {process: work.worked for process in users if (work := read_process(process)) is not None}
         spent: defaultdict[str, float] = defaultdict(float)
         for process, seconds in worked.items():
             before = self._worked.get(process, min(seconds, _BEGINNING) if self._at else seconds)
@@ -236,7 +236,7 @@ def _stand_back(process: int) -> None:
 class ShadowSessions:
     """The sessions of one server's shadow."""
 
-    left: LeftBehind = field(default_factory=LeftBehind)
+    left: LeftoverSessions = field(default_factory=LeftoverSessions)
     """Those that nobody waits for any more, and that have not ended."""
     priorities: Priorities = field(default_factory=Priorities)
     """The sessions that stand back behind others."""

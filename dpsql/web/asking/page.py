@@ -16,19 +16,11 @@ from starlette.responses import JSONResponse, Response
 
 from dpsql.rewrite.ir.literal import FUNCTIONS as OF_CONSTANTS
 from dpsql.rewrite.syntax.named.aggregate_names import LOGICAL, OF_AGGREGATES, QUANTILES, STATISTICS
-from dpsql.web.asking.answered import (
-    answer_to,
-    budget_of,
-    history_of,
-    plan_of,
-    refusal_of,
-    settings_of,
-    typed_statement,
-)
+from dpsql.web.asking.answers import answer_to, budget_of, history_of, plan_of, refusal_of, settings_of, typed_statement
 from dpsql.web.inputs import BadField, Json
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
-from dpsql.web.site import Refused, VisitorClient
+from dpsql.web.site import ServerRefused, VisitorClient
 
 # A table and its columns, as their owner has declared them and a visitor may use them.
 
@@ -281,7 +273,7 @@ async def answer(request: Request, context: PageContext, visitor: Visitor) -> Re
     statement, settings = _typed(given, visitor)
     try:
         return JSONResponse(await answer_to(statement, settings, context.site, visitor))
-    except Refused as refused:
+    except ServerRefused as refused:
         told = await asyncio.to_thread(refusal_of, refused, statement, given["statement"])
         return JSONResponse({"state": "refused", **told}, 409)
 
@@ -305,7 +297,7 @@ async def share(request: Request, context: PageContext, visitor: Visitor) -> Res
     return JSONResponse({"name": context.shelf.put(visitor.role, typed_statement(given))})
 
 
-async def shared(request: Request, context: PageContext, visitor: Visitor) -> Response:
+async def shared_statement(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the statement of a name, to whoever has the role; it is not asked."""
     given = await context.form(request)
     statement = await context.shelf.find(visitor.role, given.get("name", ""), visitor.client)

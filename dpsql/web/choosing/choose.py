@@ -16,7 +16,7 @@ from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, belief_after
 from dpsql.epsilon.noise.outputs import OutputKind
 from dpsql.errors import DpsqlError
 from dpsql.gateway.explaining.explained import Explained
-from dpsql.lexer.reader import Sort, statements, tokens
+from dpsql.lexer.reader import TokenKind, statements, tokens
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role, Table
 from dpsql.shadow.splice import shadow_literal
 from dpsql.web.choosing.policies import (
@@ -29,10 +29,10 @@ from dpsql.web.choosing.policies import (
     rule_of,
     study_of,
 )
-from dpsql.web.inputs import BadField, Json, fraction, whole
+from dpsql.web.inputs import BadField, Json, fraction, whole_number
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
-from dpsql.web.site import Cells, Refused, VisitorClient
+from dpsql.web.site import Cells, ServerRefused, VisitorClient
 
 # The questions of the last 31 days, to be planned again: an owner's from the audit trail, others' from their role's charges.
 #
@@ -64,13 +64,13 @@ class _AskedQuestion:
     first: datetime
 
 
-async def asked_lately(client: VisitorClient, role: Role) -> Json:
+async def recent_questions(client: VisitorClient, role: Role) -> Json:
     """Return the questions that the visitor may see, the dearest first, and in a sentence what was taken from where."""
-    return taken_from(await client.rows(_AUDIT if role.owner else _CHARGES), owner=role.owner)
+    return questions_from_rows(await client.rows(_AUDIT if role.owner else _CHARGES), owner=role.owner)
 
 
-def taken_from(rows: Sequence[Cells], *, owner: bool) -> Json:
-    """Return what `asked_lately` does, from the rows of the audit trail, or of the charges."""
+def questions_from_rows(rows: Sequence[Cells], *, owner: bool) -> Json:
+    """Return what `recent_questions` does, from the rows of the audit trail, or of the charges."""
     source = "the audit trail" if owner else "what your role was charged for"
     whole = [question for question in map(_question, rows) if question is not None]
     sizes = accumulate(len(question.statement) + len(";\n\n") for question in whole)
@@ -116,7 +116,7 @@ def _filled(statement: str, given: Sequence[str | None]) -> str | None:
     text, behind = "", 0
     try:
         for token in tokens(statement):
-            if token.sort is not Sort.PARAMETER:
+            if token.sort is not TokenKind.PARAMETER:
                 continue
             place = int(token.text[1:])
             if not 0 < place <= len(given):
@@ -148,7 +148,7 @@ async def plan_of(given: Mapping[str, str], role: Role, client: VisitorClient) -
     Raises:
         BadField: no question, too many, or a number that makes no sense.
     """
-    people = whole(given, "people", 2, 10**9)
+    people = whole_number(given, "people", 2, 10**9)
     total = fraction(given, "plan_epsilon", Fraction(LEAST_POLICY_EPSILON), Fraction(MOST_POLICY_EPSILON))
     asked = _questions(given.get("questions", ""))
     belief = belief_after(total, people)
@@ -183,7 +183,7 @@ async def _explained(question: _Question, share: Fraction, role: Role, client: V
     told: Json = {"statement": question.statement, "epsilon": decimal(share), "capped": capped}
     try:
         ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) {question.statement}", f"{float(paid):.12g}")
-    except Refused as refused:
+    except ServerRefused as refused:
         return {**told, "refused": refused.message, "hint": refused.hint, "outputs": None}
     except ValueError:
         return {**told, "refused": "this is not one question", "hint": None, "outputs": None}
@@ -276,7 +276,7 @@ async def _counted(table: Table, role: Role, policy: Policy, client: VisitorClie
     declared = table.units[role.protects].max_rows
     try:
         ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) SELECT count(*) FROM {policy.asked_as(table.name)}")  # noqa: S608
-    except Refused:
+    except ServerRefused:
         return declared, ""
     (output,) = Explained.of(plan[0]["Plan"]).outputs
     known = re.match(r"C is ([\d,]+), ", output.given)
@@ -300,4 +300,4 @@ async def plan(request: Request, context: PageContext, visitor: Visitor) -> Resp
 
 async def last_month(_: Request, __: PageContext, visitor: Visitor) -> Response:
     """Return the questions of the last month that the visitor may see, and where they were taken from."""
-    return JSONResponse(await asked_lately(visitor.client, visitor.role))
+    return JSONResponse(await recent_questions(visitor.client, visitor.role))

@@ -9,17 +9,17 @@ from itertools import combinations
 import numpy as np
 
 from dpsql.epsilon.advising.advice import EpsilonPlan, Holder, Size, decimal, policy_lines
-from dpsql.epsilon.advising.rule import Belief, Promise, Promises, belief_after, standing
+from dpsql.epsilon.advising.rule import Belief, Promise, Promises, belief_after, stay_spending
 from dpsql.epsilon.databases import worlds as databases_worlds
 from dpsql.epsilon.databases.statistic import Floats, StudiedStatistic, Universe
 from dpsql.epsilon.databases.worlds import leave_one_out
-from dpsql.epsilon.noise.outputs import TARGETS, USUAL_MEAN, OutputKind, Served, median_epsilon, served
+from dpsql.epsilon.noise.outputs import TARGETS, USUAL_MEAN, OutputKind, PricedQuestion, median_epsilon, price_question
 from dpsql.epsilon.numbers import BadInput, down_to_digits
 from dpsql.epsilon.risks import study as risks_study
 from dpsql.epsilon.risks import study as studies
 from dpsql.policy.model import NoiseLevel, Period, Policy, Role
 from dpsql.privacy.accuracy.dashboards import Dashboard, dashboard
-from dpsql.web.inputs import DIGITS, BadField, Json, fraction, numbers, one_of, share, short_curve, whole
+from dpsql.web.inputs import DIGITS, BadField, Json, fraction, numbers, one_of, share, short_curve, whole_number
 from dpsql.web.site import visible
 
 LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON = Fraction(1, 10_000), Fraction(100)
@@ -40,9 +40,9 @@ class _Question:
     outputs: frozenset[OutputKind]
     size: Size
 
-    def served(self, output: OutputKind, cap: Fraction) -> Served:
+    def served(self, output: OutputKind, cap: Fraction) -> PricedQuestion:
         """Return what a question for one statistic costs in all, and gets; a median as much as it takes not to be NULL."""
-        offer, size = served(self.size.asked(output), self.level, cap), self.size
+        offer, size = price_question(self.size.asked(output), self.level, cap), self.size
         if offer.answered or output is not OutputKind.MEDIAN or output not in self.outputs:
             return offer
         epsilon = min(median_epsilon(contribution=size.max_rows, rows=size.in_group), cap)
@@ -65,7 +65,7 @@ def rule_of(given: Mapping[str, str], policy: Policy, role: Role) -> Json:
         BadInput: a field makes no sense, or all of them together do not.
     """
     plan, question, lines = _policy(given, policy)
-    charts = whole(given, "charts", 1, 10**6) if given.get("charts") else CHARTS
+    charts = whole_number(given, "charts", 1, 10**6) if given.get("charts") else CHARTS
     of_rho = dashboard(question.size, plan, charts)
     promises, now = plan.promises, plan.after(plan.periods)
     return {
@@ -108,11 +108,14 @@ def _policy(given: Mapping[str, str], policy: Policy) -> tuple[EpsilonPlan, _Que
 
 def _plan(given: Mapping[str, str]) -> EpsilonPlan:
     promises = Promises(
-        whole(given, "people", 2, 10**9), share(given, "naming"), share(given, "membership"), share(given, "value")
+        whole_number(given, "people", 2, 10**9),
+        share(given, "naming"),
+        share(given, "membership"),
+        share(given, "value"),
     )
     period, unit = Period(one_of(given, "period", tuple(Period))), one_of(given, "stay_unit", tuple(STAYS))
     length = STAYS[unit]
-    days = None if length is None else length * whole(given, "stay", 1, _LONGEST[unit])
+    days = None if length is None else length * whole_number(given, "stay", 1, _LONGEST[unit])
     if days is None and period is not Period.NEVER:
         raise BadField(
             "period", f"who stays for good is there every {period}: let the budget never renew, or say how long"
@@ -132,8 +135,10 @@ def _question(given: Mapping[str, str], people: int) -> _Question:
     outputs = frozenset(OutputKind(word) for word in given.get("statistics", "").split(",") if word in set(OutputKind))
     if not outputs:
         raise BadField("statistics", "a role must be able to ask for something: pick a statistic")
-    rows, max_rows = whole(given, "rows", 1, 10**12), whole(given, "max_rows", 1, 10**6)
-    return _Question(level, outputs, Size(people, rows, max_rows, whole(given, "groups", 1, 10**6), _typical(given)))
+    rows, max_rows = whole_number(given, "rows", 1, 10**12), whole_number(given, "max_rows", 1, 10**6)
+    return _Question(
+        level, outputs, Size(people, rows, max_rows, whole_number(given, "groups", 1, 10**6), _typical(given))
+    )
 
 
 def _typical(given: Mapping[str, str]) -> Fraction:
@@ -156,7 +161,7 @@ def _statistic(output: OutputKind, question: _Question, each: Fraction) -> Json:
     """Return what a role with the lines below can ask of one statistic, at which error and how often."""
     offer, alone = (
         question.served(output, question.cap(each)),
-        served(question.size.asked(output), question.level, each),
+        price_question(question.size.asked(output), question.level, each),
     )
     return {
         "name": output,
@@ -219,7 +224,7 @@ def _curves(plan: EpsilonPlan) -> Json:
 
 def _standing(policy: Policy, role: Role, plan: EpsilonPlan) -> Json:
     """Return what a present role could reveal of a person, by the promises that the visitor has set."""
-    role_standing = standing(role, policy.budgets[role.protects], plan.days)
+    role_standing = stay_spending(role, policy.budgets[role.protects], plan.days)
     belief = belief_after(role_standing.total, plan.promises.people)
     renewing = "" if role.budget.period is Period.NEVER else f" a {role.budget.period}"
     return {
@@ -262,8 +267,8 @@ def study_of(given: Mapping[str, str]) -> Json:
         BadInput: a field makes no sense, or all of them together do not.
     """
     requirement, statistic = share(given, "study_risk"), StudiedStatistic.named(one_of(given, "query", QUERIES))
-    missing = whole(given, "missing", 1, 50) if given.get("missing") else 1
-    distance = whole(given, "distance", 1, 50) if given.get("distance") else missing
+    missing = whole_number(given, "missing", 1, 50) if given.get("missing") else 1
+    distance = whole_number(given, "distance", 1, 50) if given.get("distance") else missing
     if distance > missing:
         raise BadField("distance", f"the noise hides at most as many as are missing: 1 to {missing}")
     chosen = fraction(given, "study_epsilon", Fraction(LEAST_POLICY_EPSILON), Fraction(MOST_POLICY_EPSILON))

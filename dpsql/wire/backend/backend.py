@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.errors import DpsqlError
 from dpsql.question import ColumnDescription
-from dpsql.remembered import Remembered
 from dpsql.shadow.contents import guard
 from dpsql.shadow.contents.guard import REFUSAL
 from dpsql.wire.backend.fair_share import FairShare
@@ -89,6 +89,8 @@ class Backend(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:  # noqa: D102
         self._transport = cast("asyncio.Transport", transport)
 
+    # All bytes of the shadow come by here. A user who has had its share of the event loop waits with what has come, and
+    # nothing more is read of its socket: TCP then slows the shadow's process down, and nothing piles up in memory.
     def data_received(self, data: bytes) -> None:  # noqa: D102
         self.replies.passed += len(data)
         if self._share.has_time and not self._unsorted:
@@ -100,6 +102,8 @@ class Backend(asyncio.Protocol):
         self._read_or_not()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: D102
+        # A FATAL error and the end of the connection come together. If our own write fails first, asyncio drops what
+        # was sent before the end, and the client would never hear why.
         if isinstance(exc, OSError) and self._transport is not None:
             self._unsorted.append(_unread(self._transport))
         self._transport = None
@@ -165,6 +169,8 @@ class Backend(asyncio.Protocol):
         collected: list[Message] = []
         missing = list(messages)
         # Each message that is answered takes itself from `missing`; what is left at the end got no answer.
+        # A pipeline of our own: one write and one round trip for all of them. Flush, and no Sync, asks for the replies,
+        # since a Sync would end a transaction that the client has begun by Execute alone.
         for kind, _ in messages:
             self.replies.owe(PendingReply(kind, collected, confirmed=missing.pop))
         self._write(b"".join(raw for _, raw in messages) + FLUSH)
@@ -273,6 +279,7 @@ def _raise_error(collected: list[Message]) -> None:
 
 _TYPES_STATEMENT = b"_dpsql_types"
 _MOST_NAMES = 10_000  # names that are remembered
+# PostgreSQL's FirstNormalObjectId (access/transam.h).
 _FIRST_OF_USERS = 16384  # oids from here on belong to things made in the database, and may change
 _MOST_COLUMNS = 2**20
 """Bytes of the row descriptions that are remembered."""
@@ -284,7 +291,7 @@ class TypeNames:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], str] = {}
-        self._columns: Remembered[tuple[ColumnDescription, ...]] = Remembered(_MOST_COLUMNS, _size)
+        self._columns: ByteLimitedCache[tuple[ColumnDescription, ...]] = ByteLimitedCache(_MOST_COLUMNS, _size)
         """Columns by row description and codec, where none has a type that was made in the database."""
 
     async def spell(self, backend: Backend, types: tuple[tuple[int, int], ...]) -> tuple[str, ...]:
@@ -351,6 +358,7 @@ _OWN_STATEMENT = b"_dpsql_own"
 Asked = tuple[tuple[MessageKind, bytes], ...]
 
 
+# Closing a statement that is not there is no error in the protocol, unlike DEALLOCATE in SQL.
 def messages_to_forget() -> Asked:
     """Close what was described last."""
     return ((MessageKind.CLOSE, messages.close_message(b"S", _PROBE_STATEMENT)),)
@@ -379,6 +387,9 @@ def messages_to_run(text: bytes, oids: tuple[int, ...] = (), rest: bytes = bytes
 
 # Errors of dpsql raised in the shadow, whose transaction fails then and skips to the next Sync; statements left out.
 
+# Why the shadow has to raise our errors: the client's transaction is its own. If we only sent an ErrorResponse, the
+# client would think that its transaction has failed, and the shadow would go on in it, so that the next COMMIT would
+# commit.
 _REFUSAL = b"_dpsql_refusal"
 _NOTICES_WANTED = b"SELECT WHERE pg_catalog.current_setting('client_min_messages') NOT IN ('warning', 'error')"
 _DUPLICATE_OBJECT = "42710"
@@ -409,14 +420,15 @@ def _run_hidden(backend: Backend, select: bytes, owed: PendingReply) -> None:
     backend.send(messages.execute_message(_REFUSAL), owed)
 
 
-def moved(body: bytes, characters: int) -> bytes:
+def shift_position(body: bytes, characters: int) -> bytes:
     """Return an error's body with its position moved, for a statement that stood inside a longer text."""
     fields = error_fields(body)
+    # The position counts characters from 1, whatever the encoding is.
     if b"P" in fields:
         fields[b"P"] = b"%d" % (int(fields[b"P"]) + characters)
     return join_error_fields(fields)
 
 
-def unplaced(body: bytes) -> bytes:
+def drop_position(body: bytes) -> bytes:
     """Return an error's body without positions, for a statement that the client has not written."""
     return join_error_fields({name: value for name, value in error_fields(body).items() if name not in b"Ppq"})

@@ -42,7 +42,7 @@ class FairShare:
         """Return whether one more may begin in this turn, before which nothing waits."""
         return self._left > 0 and not self._waiting
 
-    async def begin(self) -> "Taken":
+    async def begin(self) -> "HeldTurn":
         """Return when it is the turn of one more message; those that wait longest come first."""
         if not self.has_time:
             mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -57,10 +57,10 @@ class FairShare:
             await mine
         return self.taken()
 
-    def taken(self) -> "Taken":
+    def taken(self) -> "HeldTurn":
         """Return what measures something that begins now."""
         self._have_next()
-        return Taken(self, self._turn, self._clock())
+        return HeldTurn(self, self._turn, self._clock())
 
     def wait(self, begin: Begin) -> None:
         """Have something begin at its turn."""
@@ -97,7 +97,7 @@ class FairShare:
             pass
 
 
-class Taken:
+class HeldTurn:
     """Something that has its turn."""
 
     __slots__ = ("_share", "_since", "_turn")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.errors import AccessDenied, DpsqlError, Refusal, SyntaxFailed, Unsupported
 from dpsql.gateway.request import Question
-from dpsql.lexer.reader import Reader, kind, statements
+from dpsql.lexer.reader import Reader, statement_kind, statements
 from dpsql.wire.intercept.settings import own_setting, refused_setting
 
 # The kinds of statement that may reach the shadow: those named here, and no others.
@@ -44,7 +44,7 @@ def refusal(reader: Reader) -> DpsqlError | None:
         DpsqlError: where it can't be read.
     """
     first, is_temporary_view = reader.token, _is_temporary_view(reader)
-    command = kind(reader)
+    command = statement_kind(reader)
     if command is not None and command in _READ_FURTHER:
         return _READ_FURTHER[command](reader)
     match command:
@@ -199,7 +199,7 @@ class Cursors:
     def shown(self, text: str, body: bytes) -> bytes:
         """Return a statement's RowDescription; of a FETCH with its columns' origins, where they are those of the query."""
         reader = Reader(text) if self._described else None
-        name = fetched(reader) if reader is not None and reader.skip("fetch") else None
+        name = fetched_cursor(reader) if reader is not None and reader.skip("fetch") else None
         if name is None:
             return body
         ours, theirs = (tuple(_columns(description)) for description in (body, self._described.get(name, b"\0\0")))
@@ -212,7 +212,7 @@ class Cursors:
         return bytes(told)
 
 
-def fetched(reader: Reader) -> str | None:
+def fetched_cursor(reader: Reader) -> str | None:
     """Return the cursor that a FETCH names, which is its last word; its first is taken."""
     cursor = None
     while not reader.is_at_end:
@@ -301,7 +301,7 @@ class Fetch:
 ClassifiedStatement = Question | Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStatement | LeftOut
 
 
-def read(text: str) -> Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStatement | LeftOut | None:
+def classify_statement(text: str) -> Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStatement | LeftOut | None:
     """Return what a statement is by its first words; None if it is for the gateway or the shadow to tell."""
     try:
         reader = _begun(text)
@@ -322,7 +322,7 @@ def read(text: str) -> Prepare | ExecuteNamed | Deallocate | Fetch | RefusedStat
         if reader.skip("create") and reader.skip("extension"):
             return LeftOut(b"CREATE EXTENSION", 'extension "plpgsql" already exists, skipping')
         if reader.skip("fetch"):
-            cursor = fetched(reader)
+            cursor = fetched_cursor(reader)
             return None if cursor is None else Fetch(cursor)
         if reader.skip("discard"):
             return Deallocate(None) if reader.skip("all") else None
@@ -379,19 +379,19 @@ def _deallocate(reader: Reader) -> Deallocate | None:
     return None if name is None else Deallocate(name)
 
 
-def tag(text: str) -> bytes | None:
+def command_tag(text: str) -> bytes | None:
     """Return the command tag for the client where the answer runs as another kind of statement; else None.
 
     Raises:
         DpsqlError: PostgreSQL would not read it.
     """
-    return b"EXPLAIN" if "explain" in text.lower() and kind(_begun(text)) == "EXPLAIN" else None
+    return b"EXPLAIN" if "explain" in text.lower() and statement_kind(_begun(text)) == "EXPLAIN" else None
 
 
 def is_restoring(text: str) -> bool:
     """Return whether a text changes settings or ends a transaction, and does nothing else."""
     try:
-        kinds = {kind(Reader(text[start:end])) for start, end in statements(text)}
+        kinds = {statement_kind(Reader(text[start:end])) for start, end in statements(text)}
     except DpsqlError:
         return False
     return kinds <= _RESTORING

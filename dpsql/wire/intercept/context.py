@@ -19,8 +19,8 @@ from dpsql.errors import (
 from dpsql.gateway.request import Answers, Question
 from dpsql.lexer.reader import statements
 from dpsql.question import Cancellation
-from dpsql.wire.backend.backend import Backend, ShadowRefusedError, moved, refuse, unplaced
-from dpsql.wire.intercept.audited import AuditedStatement, SessionAudit, written_parameters
+from dpsql.wire.backend.backend import Backend, ShadowRefusedError, drop_position, refuse, shift_position
+from dpsql.wire.intercept.audit_lines import AuditedStatement, SessionAudit, written_parameters
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Cursors,
@@ -29,13 +29,13 @@ from dpsql.wire.intercept.classify import (
     Fetch,
     Prepare,
     RefusedStatement,
+    classify_statement,
     is_restoring,
-    read,
     set_by,
 )
 from dpsql.wire.intercept.interceptor import EXPLAIN, NOBODYS, Answer, Interceptor, failed_probe, stopped_error
-from dpsql.wire.intercept.prepared import Allowance, Execution, Prepared, PreparedStatements
-from dpsql.wire.intercept.settings import codec_of, decoded, not_in, unread
+from dpsql.wire.intercept.prepared_statements import Allowance, Execution, PreparedStatement, PreparedStatements
+from dpsql.wire.intercept.settings import codec_of, decode_exactly, undecodable_text, unread_encoding
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
@@ -72,6 +72,9 @@ class Runner:
         finally:
             self.working = None
 
+    # The order in here is the promise of the audit trail: the statement is answered (and paid for), its line is synced
+    # to the disk, and only then does the client hear of it. A line that can't be written turns the answer into an
+    # error, although it was paid for: an answer without a line would be one that nobody can find.
     async def install(self, run: Execution, codec: str) -> Answer | None:
         """Bind the answer to `run.portal`, and return it.
 
@@ -104,6 +107,8 @@ class Runner:
         try:
             answer = await self._install(run, codec, cancellation, asked)
         except BaseException:
+            # Also where the task is cancelled because the server stops: the line says that the statement was asked, and
+            # not how it ended.
             asked.failed(ShuttingDown.sqlstate)
             self._audit.note(asked)
             raise
@@ -140,7 +145,7 @@ class Runner:
             return await self._interceptor.arguments(self._backend, named, codec)
         except ShadowRefusedError as refused:
             explained = any(kind == b"C" for kind, _ in refused.replies)
-            self.tell(unplaced(refused.body) if explained else moved(refused.body, offset - len(EXPLAIN)))
+            self.tell(drop_position(refused.body) if explained else shift_position(refused.body, offset - len(EXPLAIN)))
             return None
 
     def tell(self, body: bytes) -> None:
@@ -166,12 +171,12 @@ def _without_frames(failed: _E) -> _E:
 def _placed(refused: ShadowRefusedError, run: Execution) -> bytes:
     """Return the error with its position in what the client sent, if it has one there."""
     if run.offset is None:
-        return unplaced(refused.body)
+        return drop_position(refused.body)
     probe = failed_probe(run, refused)
     if probe is None:
-        return moved(refused.body, run.offset)
+        return shift_position(refused.body, run.offset)
     at = run.text.find(probe) if probe else -1
-    return unplaced(refused.body) if at < 0 else moved(refused.body, run.offset + at)
+    return drop_position(refused.body) if at < 0 else shift_position(refused.body, run.offset + at)
 
 
 def _of_answer(refused: ShadowRefusedError) -> bytes:
@@ -180,9 +185,10 @@ def _of_answer(refused: ShadowRefusedError) -> bytes:
     if not parsed and not refused.sqlstate.startswith(NOBODYS):
         _LOG.error("the shadow can't parse an answer: %s", refused)
         return messages.error_body(InternalError())
-    return unplaced(refused.body)
+    return drop_position(refused.body)
 
 
+# The event loop is shared by all clients, so that what takes noticeable time is done on a thread.
 SHORT = 2_000
 """Characters of a text that takes no noticeable time to tell apart into tokens."""
 
@@ -241,9 +247,9 @@ class SessionContext:
         ):
             return raw.decode("ascii")
         codec = self._codec()
-        text = decoded(raw, codec)
+        text = decode_exactly(raw, codec)
         if text is None:
-            raise not_in(self._reading[0])
+            raise undecodable_text(self._reading[0])
         return text
 
     async def codec(self) -> str:
@@ -296,7 +302,7 @@ class SessionContext:
             result = cancelled(RefusedStatement(Refusal.of(failed)))
         if self.backend.replies.skipping:
             raise SkippedError
-        self.see_no_copy()
+        self.refuse_during_copy()
         return result
 
     def inspected(self, text: str, cancellation: Cancellation) -> ClassifiedStatement | None:
@@ -304,7 +310,7 @@ class SessionContext:
         return self._inspected(text, lambda: self._answers.examine(text, self._asker, cancellation))
 
     def _inspected(self, text: str, examine: Callable[[], Question | None]) -> ClassifiedStatement | None:
-        statement = read(text)
+        statement = classify_statement(text)
         if isinstance(statement, Deallocate) and not self.names.may_have(statement.name):
             return None
         if isinstance(statement, Fetch) and not self.cursors.may_have(statement.cursor):
@@ -315,6 +321,9 @@ class SessionContext:
             own = set_by(text)
             if own is not None:
                 self._answers.check_setting(*own, self._asker)
+            # `examine` says whether a statement names a protected table, by its words: at this point nothing is bound.
+            # Whatever it does not recognize goes to the shadow, where protected tables have no records and raise when
+            # they are read (shadow/contents/schema.py). So a mistake here gives an error, and no rows.
             question = examine()
             if question is None:
                 self.cursors.declare(text)
@@ -337,9 +346,9 @@ class SessionContext:
             ProtocolError: the shadow waits for copied data, and was sent something else.
         """
         await self.backend.settle()
-        self.see_no_copy()
+        self.refuse_during_copy()
 
-    def see_no_copy(self) -> None:
+    def refuse_during_copy(self) -> None:
         """Return if the shadow is not waiting for copied data: what else comes it takes for the end of the session.
 
         Raises:
@@ -356,7 +365,7 @@ class SessionContext:
         """
         # The shadow prepares the client's own text under that name, so that types, errors and catalogues are PostgreSQL's.
         inner = await self.inspect(prepare.inner)
-        prepared = Prepared(prepare.inner, (), inner) if isinstance(inner, Question) else None
+        prepared = PreparedStatement(prepare.inner, (), inner) if isinstance(inner, Question) else None
         name = prepare.name.encode(codec)
         if prepared is not None:
             self.names.expect_statement(name, prepared.size)
@@ -368,8 +377,9 @@ class SessionContext:
         name = None if deallocate.name is None else deallocate.name.encode(codec)
         self.backend.send(raw, PendingReply(MessageKind.EXECUTE, confirmed=lambda: self.names.forgotten(name)))
 
-    async def named(self, execute: ExecuteNamed, codec: str) -> tuple[Question, Prepared] | None:
+    async def named(self, execute: ExecuteNamed, codec: str) -> tuple[Question, PreparedStatement] | None:
         """Return the private statement that an EXECUTE names; None if the shadow runs it unchanged."""
+        # SQL's PREPARE and the protocol's Parse share one name space in PostgreSQL, and so here.
         prepared = self.names.statements.get(execute.name.encode(codec))
         if prepared is None or not isinstance(prepared.statement, Question):
             return None
@@ -396,7 +406,7 @@ class SessionContext:
         encoding, strings = self._reading
         codec = codec_of(encoding)
         if codec is None:
-            raise unread()
+            raise unread_encoding()
         if strings != "on":
             raise Unsupported(
                 "statements are read with standard_conforming_strings = on only",
@@ -405,6 +415,11 @@ class SessionContext:
             )
         return codec
 
+    # The bytes of a statement mean what `client_encoding` and `standard_conforming_strings` say at the moment when the
+    # shadow parses them. A client may send `SET client_encoding = sjis` and the next statement without waiting. If we
+    # read that one as UTF-8, and PostgreSQL as Shift-JIS, where a backslash may be the second byte of a character, then
+    # we would see another end of a literal than PostgreSQL does, and a protected table could be named in what we take
+    # for text. So whatever may change a setting makes these uncertain until the shadow has reported them.
     async def _be_certain(self) -> None:
         """Find out how the session reads texts now; statements that are still running may change it."""
         replies = self.backend.replies

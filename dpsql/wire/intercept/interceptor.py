@@ -19,7 +19,7 @@ from dpsql.gateway.rehearsal import Rehearsal
 from dpsql.gateway.request import Answers, Reply, Request, StandIn, Unpaid
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings, TemporaryTable
 from dpsql.rewrite.ir.literal import TYPES, quoted_name
-from dpsql.rewrite.syntax.read.parse import Wrap, place
+from dpsql.rewrite.syntax.read.parse import Wrap, locate_query
 from dpsql.shadow.contents.guard import PREPARED
 from dpsql.wire.backend.backend import (
     Asked,
@@ -27,15 +27,15 @@ from dpsql.wire.backend.backend import (
     ShadowLostError,
     ShadowRefusedError,
     TypeNames,
+    drop_position,
     messages_to_describe,
     messages_to_forget,
     messages_to_run,
-    unplaced,
 )
 from dpsql.wire.backend.fair_share import Workers
-from dpsql.wire.intercept.audited import AuditedStatement
+from dpsql.wire.intercept.audit_lines import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed
-from dpsql.wire.intercept.prepared import Execution, Prepared, SearchPath
+from dpsql.wire.intercept.prepared_statements import Execution, PreparedStatement, SearchPath
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import describe_message, error_fields, join_error_fields, parameter_oids
 from dpsql.wire.protocol.replies import Message, MessageKind
@@ -58,6 +58,17 @@ NOBODYS = ("53", "57", "58")
 _OF_ROWS = ("23502", "23514")
 """Errors whose detail is the row that can't be, which has made-up values in it."""
 
+# What is done before a statement is paid for, in this order:
+#
+# 1. describe     PostgreSQL's own errors: names, types, rights
+# 2. plan         refusals of ours, with the rule and what to write instead
+# 3. rehearse     the statement around no rows, in the client's session
+# 4. stand-ins    the statement over made-up answers: what fails with all of them
+# 5. trial        the engine's text on synthetic people
+# 6. run through  the release of synthetic sums, described by PostgreSQL
+# 7. charge       from here on an error has cost something
+#
+# Each sees only what the client may know anyhow: the statement, the policy, public rows.
 _Said = tuple[str | None, ...]
 """PostgreSQL's error: SQLSTATE, message, detail, hint; names of schema, table, column, type and constraint."""
 _CODE, _DETAIL, _NAMES = 0, 2, 4
@@ -89,7 +100,7 @@ class Trial:
                 *(frame for text in texts for frame in messages_to_run(text.encode(self.codec), *given))
             )
         except ShadowRefusedError as refused:
-            raise ShadowRefusedError(unplaced(refused.body), ()) from None
+            raise ShadowRefusedError(drop_position(refused.body), ()) from None
         if not rehearsal.undone:
             return False
         if [body for kind, body in replies if kind == b"C"][-1:] == [_SKIPPED]:
@@ -109,6 +120,8 @@ class Trial:
         # fails in another way, ends the search: then it depends on the values.
         while (made := await following()) is not None:
             require_writable(made.text, self.codec)
+            # A NULL hides errors of class 22 (division by zero, out of range): that the statement works over NULLs alone
+            # tells nothing about the values that it will meet.
             if first is not None and made.of_nulls and (first[_CODE] or "").startswith(_HIDDEN_BY_NULL):
                 break
             said = await self._failed(made.text)
@@ -118,7 +131,7 @@ class Trial:
         if first is not None:
             await self._fail(first)
 
-    async def see_described(self, text: str, columns: tuple[ColumnDescription, ...]) -> None:
+    async def require_described(self, text: str, columns: tuple[ColumnDescription, ...]) -> None:
         """See that PostgreSQL reads what an answer will look like, and finds the columns of the client's statement in it.
 
         Raises:
@@ -152,6 +165,8 @@ class Trial:
         rows = [messages.data_row(body) for kind, body in replies if kind == b"D"]
         return tuple(None if cell is None else cell.decode(self.codec) for (cell,) in rows) or None
 
+    # The error was caught in the shadow by `pg_dpsql.tried`, so the client's transaction is whole still. It has to fail
+    # now as it would have without us: the same error is raised again, in the session itself.
     async def _fail(self, said: _Said) -> None:
         """Let the shadow fail with what was said."""
         shown = [None if place == _DETAIL and said[_CODE] in _OF_ROWS else part for place, part in enumerate(said)]
@@ -227,7 +242,7 @@ def select_of_lists(tables: Iterable[TemporaryTable]) -> str:
     return f"SELECT {', '.join(columns)}" if columns else ""
 
 
-def with_rows(tables: Iterable[TemporaryTable], told: Sequence[str | None]) -> tuple[TemporaryTable, ...]:
+def with_list_rows(tables: Iterable[TemporaryTable], told: Sequence[str | None]) -> tuple[TemporaryTable, ...]:
     """Return the tables with the rows that `asking` was answered; those that are no lists go without."""
     tables = tuple(tables)
     rows = dict(zip((table.name for table in _lists(tables)), told, strict=True))
@@ -255,6 +270,8 @@ def _rows_of(table: TemporaryTable) -> str:
 
     Times in it are in ISO 8601, whatever the session says.
     """
+    # This runs in the client's session with the client's rights, and under the client's search path. So each function
+    # and operator has its schema before it: what that path finds first is not ours to trust.
     names = [quoted_name(name) for name, _ in table.columns]
     rows = f"(SELECT {', '.join(names)} FROM pg_temp.{quoted_name(table.name)} LIMIT {_MOST_ROWS + 1}) AS l"  # noqa: S608  # quoted
     lengths = " + ".join(f"coalesce(pg_catalog.length({name}::pg_catalog.text), 0)" for name in names)
@@ -296,6 +313,7 @@ def within_timeout(limit: float | None, since: float, cancellation: Cancellation
     """
     loop = asyncio.get_running_loop()
 
+    # PostgreSQL's statement_timeout counts from when the statement arrives, planning included; `since` is that moment.
     def expire() -> None:
         # To stop an engine may take a moment, which must not hold up the event loop.
         loop.run_in_executor(None, cancellation.expire)
@@ -317,10 +335,14 @@ def stopped_error(cancellation: Cancellation) -> QueryCanceled:
 
 _T = TypeVar("_T")
 
+# EXPLAIN binds and plans, so that types, names and privileges are checked, and evaluates nothing but constants.
 EXPLAIN = "EXPLAIN "
 """Put before a statement it has PostgreSQL check arguments and rights, and run nothing."""
 _ANSWER = b"_dpsql_answer"
 
+# All that an answer depends on in the session, asked for in one SELECT in the same round trip that describes the
+# statement. A setting that is missing here would be a hole in what answers are remembered by: two sessions that read a
+# statement differently would share one answer.
 _FACTS = (
     "pg_catalog.current_setting('dpsql.epsilon', true)",
     "pg_catalog.current_setting('dpsql.empty_groups', true)",
@@ -458,7 +480,7 @@ class Interceptor:
         Everybody may read the text of a view in the catalogue, and nobody else a temporary table. It shows the same rows,
         and is as little to be written to.
         """
-        wrap, start, end = place(text)
+        wrap, start, end = locate_query(text)
         if wrap is not Wrap.VIEW:
             return text
         replies = await backend.ask(*messages_to_run(_ROWS_APART))
@@ -479,6 +501,7 @@ class Interceptor:
         calls = ", ".join(f"pg_dpsql.spell(a{place}::{name})" for place, name in enumerate(types))
         names = ", ".join(f"a{place}" for place, _ in enumerate(types))
         # The arguments are the client's own text, run with the client's own rights.
+        # The line feed ends a comment that the arguments may close with: EXECUTE q (1 -- one) would hide the bracket.
         select = f"SELECT {calls} FROM (SELECT {named.arguments}\n) AS a ({names})" if types else "SELECT"  # noqa: S608
         replies = await backend.ask(
             *messages_to_run((EXPLAIN + named.text).encode(codec)), *messages_to_run(select.encode(codec))
@@ -505,7 +528,7 @@ class Interceptor:
         encoding, strings = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         return (encoding or b"").decode("ascii"), (strings or b"").decode("ascii")
 
-    async def _parameter_types(self, backend: Backend, prepared: Prepared, codec: str) -> tuple[int, ...]:
+    async def _parameter_types(self, backend: Backend, prepared: PreparedStatement, codec: str) -> tuple[int, ...]:
         """Return the types of a statement's parameters, as the shadow infers them."""
         replies = await backend.ask(*messages_to_describe(prepared.text.encode(codec), prepared.declared))
         return next(parameter_oids(body) for kind, body in replies if kind == b"t")
@@ -531,7 +554,7 @@ class Interceptor:
         replies = await backend.ask(*messages_to_run(asks.encode(codec)))
         row = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         lists = [None if rows is None else rows.decode(codec) for rows in row]
-        return replace(settings, temporary=with_rows(settings.temporary, lists))
+        return replace(settings, temporary=with_list_rows(settings.temporary, lists))
 
     async def _on_worker(self, request: Request, trial: Trial, columns: tuple[ColumnDescription, ...]) -> Reply | None:
         """Let the gateway answer on a thread, and try what will be paid for before it is; None if nothing is left to do.
@@ -556,7 +579,7 @@ class Interceptor:
             if begun.through is not None:
                 made_up = await self._workers.planning.run(user, begun.through, cancellation)
                 if made_up is not None and len(made_up) <= _MOST_DESCRIBED:
-                    await trial.see_described(made_up, columns)
+                    await trial.require_described(made_up, columns)
             # The point of no return: the charge is durable before an engine is asked.
             return await self._workers.measuring.run(user, begun, cancellation)
         except (DpsqlError, ShadowRefusedError, ShadowLostError):
@@ -582,7 +605,11 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str, user: str)
     told = ["" if fact is None else fact.decode(codec) for fact in facts[:_TIMEOUT]]
     own, more = told[:_OWN], told[_OWN:]
     zone, path, searched, dates, intervals, strings, nulls, equals, abbreviations, estimates, masked, made = more
+    # The gateway plans with sessions of its own, which have PostgreSQL's defaults. Settings that change what a text
+    # means are either copied to them (the path, the time zone, date and interval styles) or must be the defaults.
     _require_read_alike(strings, nulls, equals, abbreviations, intervals)
+    # PostgreSQL looks into pg_temp before all other schemas. A client's temporary table `trips` would then be described
+    # for a statement whose answer is about the declared one.
     if masked != "f":
         raise AccessDenied(
             "a temporary table bears the name of a declared table",
@@ -590,7 +617,7 @@ def _settings(facts: tuple[bytes | None, ...], codec: str, text: str, user: str)
             hint="Drop it, or give it another name.",
         )
     style, _, order = dates.rpartition(", ")
-    tables = tuple(temporary(made, text)) if made else ()
+    tables = tuple(named_temporary_tables(made, text)) if made else ()
     epsilon, empty, error, clamp, reuse, digits, renew = (value or None for value in own)
     return Settings(
         epsilon,
@@ -652,10 +679,11 @@ def _require_read_alike(strings: str, nulls: str, equals: str, abbreviations: st
         )
 
 
-def temporary(told: str, text: str) -> Iterator[TemporaryTable]:
+def named_temporary_tables(told: str, text: str) -> Iterator[TemporaryTable]:
     """Yield those of a session's temporary tables that a statement may name."""
     written = text.lower()
     for name, columns, key, stores in json.loads(told):
+        # U&"\0074rips" is another way to write "trips". Where there may be one, no table is left out.
         if '"' in name or 'u&"' in written or name.lower() in written:
             yield TemporaryTable(name, tuple((column, type_) for column, type_ in columns), tuple(key or ()), stores)
 

@@ -4,7 +4,7 @@ No sockets: frames come in through `Frames`, bytes leave through the context's `
 
 An exchange of the extended protocol, as drivers have it; → goes to the shadow, ← comes back to the client:
 
-    Parse    → Parse                      ← ParseComplete            its class is read here: `classify.read`
+    Parse    → Parse                      ← ParseComplete            its class is told here: `classify_statement`
     Bind     → Bind                       ← BindComplete             the portal and its parameters are remembered
     Describe → Describe                   ← RowDescription           of the client's own statement, which reads empty tables
     Execute  → Parse, Bind of the answer  ← (nothing)                a private one asks the gateway first: `_answer`
@@ -20,16 +20,27 @@ from typing import assert_never
 
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
 from dpsql.gateway.request import Question
-from dpsql.wire.backend.backend import leave_out, refuse, unplaced
+from dpsql.wire.backend.backend import drop_position, leave_out, refuse
 from dpsql.wire.backend.fair_share import FairShare
 from dpsql.wire.intercept import simple
-from dpsql.wire.intercept.classify import Deallocate, ExecuteNamed, Fetch, LeftOut, Prepare, RefusedStatement, tag
+from dpsql.wire.intercept.classify import (
+    Deallocate,
+    ExecuteNamed,
+    Fetch,
+    LeftOut,
+    Prepare,
+    RefusedStatement,
+    command_tag,
+)
 from dpsql.wire.intercept.context import SessionContext, SkippedError
-from dpsql.wire.intercept.prepared import Execution, Portal, Prepared
+from dpsql.wire.intercept.prepared_statements import Execution, Portal, PreparedStatement
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Frame, Frames, Limits
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
+# Kinds of messages are one byte. From a client: Q Query, P Parse, B Bind, D Describe, E Execute, C Close, S Sync, H
+# Flush, F FunctionCall, X Terminate, and for COPY d data, c done, f failed. Q and P have a statement in them, and get
+# its smaller limit.
 _STATEMENTS = b"QP"
 _LONG = 2**16  # bytes
 
@@ -94,8 +105,11 @@ class Session:
         elif not replies.copying:
             await self._take_statement(frame)
         elif frame.kind != b"S":
-            self._context.see_no_copy()
+            self._context.refuse_during_copy()
 
+    # What the shadow is sent here it answers later, and in order: nobody waits for it. `PendingReply` says what happens
+    # with each answer when it comes. So a client that sends a hundred messages before it reads one (a pipeline) is
+    # served at the shadow's pace. Only a private statement has to know how those before it ended, and waits: `settle`.
     async def _take_statement(self, frame: Frame) -> None:
         match frame.kind:
             case b"Q":
@@ -114,12 +128,16 @@ class Session:
                 self._backend.send(frame.raw, owed)
             case b"C":
                 self._close(frame)
+            # Such a call names a function by its number and has no statement that could be read; libpq calls it
+            # obsolete.
             case b"F":
                 refused = Unsupported("function calls by message are not supported", because="call-by-message")
                 await simple.refuse_alone(self._context, refused, "")
             case _:
                 raise ProtocolError("unexpected message")
 
+    # COPY … FROM STDIN goes on between two messages of a client: the shadow says G, the client sends d … and then c or
+    # f. These have no reply; the one to the Execute comes when they have ended. Only temporary tables can be filled so.
     async def _relay(self, frame: Frame) -> None:
         """Send a message that has no reply of its own; the end of copied data lets the replies go on."""
         if frame.kind in (b"c", b"f"):
@@ -134,7 +152,7 @@ class Session:
             return
         try:
             text = await self._context.text(messages.query_text(frame.body))
-            parts = await simple.parts(self._context, text)
+            parts = await simple.split_query(self._context, text)
             self._context.audit.check()
         except ProtocolError:
             raise
@@ -147,7 +165,7 @@ class Session:
                 frame.raw, PendingReply(MessageKind.QUERY, error=passing.refused, confirmed=passing.taken)
             )
         else:
-            await simple.run(self._context, parts)
+            await simple.run_statements(self._context, parts)
 
     async def _parse(self, frame: Frame) -> None:
         name, statement, oids = messages.parse_parts(frame.body)
@@ -163,7 +181,7 @@ class Session:
             self._context.audit.refused(_shown(statement), failed)
             refuse(self._backend, failed)
             return
-        prepared = None if classified is None else Prepared(text, oids, classified)
+        prepared = None if classified is None else PreparedStatement(text, oids, classified)
         if prepared is not None and not await self._fits(lambda: self._names.expect_statement(name, prepared.size)):
             return
         passing = self._context.audit.passing(text)
@@ -207,6 +225,8 @@ class Session:
         what, name = frame.body[:1], frame.body[1:].removesuffix(b"\0")
         self._backend.send(frame.raw, PendingReply(MessageKind.CLOSE, confirmed=lambda: self._names.closed(what, name)))
 
+    # A FETCH is described by the shadow as reading a cursor, whose columns come from no table. Drivers that let rows be
+    # changed ask for the table and the attribute of each column, as the query of the cursor has them.
     def _described(self, what: bytes, name: bytes, body: bytes) -> bytes:
         """Return a statement's or a portal's columns for the client, by the time that the shadow has told them."""
         portal, statement = self._names.portals.get(name), self._names.statements.get(name)
@@ -285,6 +305,8 @@ class Session:
         arguments = await self._context.runner.arguments(execute, codec, 0)
         if arguments is None:
             return
+        # A Bind's rest is: formats of the parameters, their values, formats of the results. The parameters are those of
+        # the EXECUTE, evaluated; the formats of the results are those that this client has asked for in its own Bind.
         values = messages.bind_texts(arguments, codec).removesuffix(b"\0\0")
         formats = portal.rest[len(messages.bind_parameters(portal.rest)[0]) :]
         run = Execution(*named, name, values + formats, bound=True, offset=None, execute=execute.text)
@@ -295,10 +317,12 @@ class Session:
         if answer is None:
             return
         self._context.cursors.declare(run.text, answer.inner)
-        said = tag(run.prepared.text)
+        said = command_tag(run.prepared.text)
+        # CREATE TABLE … AS and the like run as another kind of statement in the shadow. The client is told the tag of
+        # what it sent, also when it executes the same portal again.
         if said is not None:
             self._names.tags[run.portal] = said
-        self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, error=unplaced, tag=said))
+        self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, error=drop_position, tag=said))
 
     def _again(self, frame: Frame, portal: bytes) -> None:
         """Execute a portal that needs no answer, or holds it already."""

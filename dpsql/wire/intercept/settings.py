@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from dpsql.errors import AccessDenied, DpsqlError, InvalidText, Unsupported
-from dpsql.lexer.reader import Reader, folded
+from dpsql.lexer.reader import Reader, fold_name
 from dpsql.question import PREFIX
 
 # Python's codecs for clients' texts, for the encodings of PostgreSQL that both have.
@@ -81,7 +81,7 @@ def _plain(name: str) -> str:
     return "".join(char for char in name.lower() if char.isascii() and char.isalnum())
 
 
-def decoded(raw: bytes, codec: str) -> str | None:
+def decode_exactly(raw: bytes, codec: str) -> str | None:
     """Return the text of `raw`; None when it has none, or one that would not be written so again."""
     if raw.isascii():
         return raw.decode("ascii")
@@ -121,7 +121,7 @@ def refused_setting(reader: Reader) -> DpsqlError | None:
         "=",
     ):
         return None
-    name = folded(reader.name() or "")
+    name = fold_name(reader.name() or "")
     if name == "names":
         return _encoding(reader)
     if reader.skip("to", "=") or name == "role":
@@ -153,7 +153,7 @@ def _identity(name: str, reader: Reader) -> DpsqlError | None:
 
 def _encoding(reader: Reader) -> DpsqlError | None:
     value, _ = _value(reader)
-    return unread() if is_unread(value) else None
+    return unread_encoding() if is_unread(value) else None
 
 
 def _value(reader: Reader) -> tuple[str, bool]:
@@ -164,7 +164,7 @@ def _value(reader: Reader) -> tuple[str, bool]:
         value = number
         reader.take()
     reader.skip(";")
-    return folded(value), reader.is_at_end
+    return fold_name(value), reader.is_at_end
 
 
 def own_setting(reader: Reader) -> tuple[str, str] | None:
@@ -177,9 +177,9 @@ def own_setting(reader: Reader) -> tuple[str, str] | None:
         return None
     if reader.ahead(1).word not in _AFTER_A_NAME:
         reader.skip("session", "local")
-    name = folded(reader.name() or "")
+    name = fold_name(reader.name() or "")
     while reader.skip("."):
-        name += "." + folded(reader.name() or "")
+        name += "." + fold_name(reader.name() or "")
     if not name.startswith(PREFIX) or not reader.skip("to", "=") or reader.word == "default":
         return None
     sign = "-" if reader.skip("-") else ""
@@ -189,7 +189,7 @@ def own_setting(reader: Reader) -> tuple[str, str] | None:
     return (name, sign + value) if reader.is_at_end else None
 
 
-def started_with(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def start_settings(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield dpsql's own settings among the start options of a session, in PostgreSQL's order.
 
     `options` is one of them, as for the command line: `-c dpsql.error=0.05 --dpsql.epsilon=0.1`, a backslash before a space.
@@ -202,11 +202,11 @@ def started_with(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def unread() -> InvalidText:
+def unread_encoding() -> InvalidText:
     """Return the error for an encoding that isn't read."""
     return InvalidText("this client_encoding is not read by dpsql", hint=f"It reads: {', '.join(readable())}.")
 
 
-def not_in(encoding: str) -> InvalidText:
+def undecodable_text(encoding: str) -> InvalidText:
     """Return the error for bytes that are no text in an encoding."""
     return InvalidText(f'invalid byte sequence for encoding "{encoding}"')

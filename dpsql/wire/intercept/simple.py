@@ -17,9 +17,9 @@ from typing import assert_never
 
 from dpsql.errors import DpsqlError, Refusal, UndefinedParameter
 from dpsql.gateway.request import Question
-from dpsql.lexer.reader import Reader, Sort, kind, statements, tokens
+from dpsql.lexer.reader import Reader, TokenKind, statement_kind, statements, tokens
 from dpsql.question import Cancellation
-from dpsql.wire.backend.backend import ShadowRefusedError, leave_out, moved, refuse, unplaced
+from dpsql.wire.backend.backend import ShadowRefusedError, drop_position, leave_out, refuse, shift_position
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Deallocate,
@@ -28,17 +28,18 @@ from dpsql.wire.intercept.classify import (
     LeftOut,
     Prepare,
     RefusedStatement,
-    read,
-    tag,
+    classify_statement,
+    command_tag,
 )
 from dpsql.wire.intercept.context import SHORT, SessionContext, SkippedError
-from dpsql.wire.intercept.prepared import Execution, Prepared
+from dpsql.wire.intercept.prepared_statements import Execution, PreparedStatement
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
 
 _PROBE = b""
 _SYNTAX = "PREPARE _dpsql_syntax AS "
 _PREPARABLE = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE"})
+# `CREATE TEMP TABLE t …; EXPLAIN SELECT * FROM t` would fail if all of it were analyzed before any of it runs.
 _LOOKED_AT = frozenset({"CREATE TABLE", "DECLARE CURSOR", "EXPLAIN"})
 """Statements that Parse also analyzes: they may name what earlier statements of the message make."""
 _FEW = 10
@@ -57,7 +58,7 @@ class Part:
     statement: ClassifiedStatement | None
 
 
-async def parts(context: SessionContext, text: str) -> tuple[Part, ...] | None:
+async def split_query(context: SessionContext, text: str) -> tuple[Part, ...] | None:
     """Return the statements of a query; None if all of them are the shadow's alone.
 
     Raises:
@@ -77,6 +78,7 @@ def _parts_of(context: SessionContext, text: str, cancellation: Cancellation) ->
 
 def _spans(text: str) -> tuple[tuple[int, int], ...]:
     spans = statements(text)
+    # Tools put what matters to them into a comment before the statement, such as a request's number; the trail has it.
     if len(spans) == 1 and ";" not in text[: spans[0][0]]:
         return ((0, spans[0][1]),)  # with the comments before it
     return spans
@@ -91,16 +93,16 @@ def _as_refused(pieces: Iterable[Part]) -> tuple[Part, ...] | None:
 
 def _undefined(text: str) -> RefusedStatement | None:
     """Return the error for a parameter outside of PREPARE; None if there is none."""
-    if "$" not in text or isinstance(read(text), Prepare):
+    if "$" not in text or isinstance(classify_statement(text), Prepare):
         return None
-    parameter = next((token for token in tokens(text) if token.sort is Sort.PARAMETER), None)
+    parameter = next((token for token in tokens(text) if token.sort is TokenKind.PARAMETER), None)
     if parameter is None:
         return None
     error = UndefinedParameter(f"there is no parameter {parameter.text}", position=parameter.start + 1)
     return RefusedStatement(Refusal.of(error))
 
 
-async def run(context: SessionContext, pieces: tuple[Part, ...]) -> None:
+async def run_statements(context: SessionContext, pieces: tuple[Part, ...]) -> None:
     """Run the statements of one message; those after a failure are left out."""
     backend = context.backend
     await context.settle()
@@ -121,6 +123,7 @@ async def run(context: SessionContext, pieces: tuple[Part, ...]) -> None:
     # One Sync for all statements: it ends their transaction, as the end of a simple query does.
     backend.send(messages.SYNC, PendingReply(MessageKind.SYNC))
     _forget(context)
+    # Sync makes the shadow flush by itself. The Close messages behind it would stay in its buffer.
     backend.send(messages.FLUSH)
 
 
@@ -150,7 +153,7 @@ async def _parses(context: SessionContext, pieces: tuple[Part, ...]) -> bool:
         # So many of them were answered before the one that PostgreSQL does not read.
         part, prefix = read[len(refused.replies)]
         context.audit.note_taken(part.text, refused.sqlstate)
-        context.runner.tell(moved(refused.body, part.start - len(prefix)))
+        context.runner.tell(shift_position(refused.body, part.start - len(prefix)))
         return False
     except (DpsqlError, SkippedError, UnicodeError):  # the client hears it when the statement's turn comes
         return True
@@ -159,7 +162,7 @@ async def _parses(context: SessionContext, pieces: tuple[Part, ...]) -> bool:
 
 def _kind(part: Part) -> str | None:
     try:
-        return kind(Reader(part.text))
+        return statement_kind(Reader(part.text))
     except DpsqlError:
         return None
 
@@ -197,7 +200,7 @@ async def _run_part(context: SessionContext, part: Part) -> None:
             _bind(context, part, codec)
             context.run_deallocate(messages.execute_message(b""), deallocate, codec)
         case Question() as question:
-            prepared = Prepared(part.text, (), question, oids=())
+            prepared = PreparedStatement(part.text, (), question, oids=())
             await _answer(context, Execution(question, prepared, b"", _NOTHING, bound=False, offset=part.start), codec)
         case ExecuteNamed() as execute:
             await _execute_named(context, part, execute, codec)
@@ -237,7 +240,8 @@ async def _answer(context: SessionContext, asked: Execution, codec: str) -> None
         # The statement's own: the answer's columns come from no table.
         context.runner.write(messages.message(b"T", answer.described))
     context.backend.send(
-        messages.execute_message(b""), PendingReply(MessageKind.EXECUTE, error=unplaced, tag=tag(asked.prepared.text))
+        messages.execute_message(b""),
+        PendingReply(MessageKind.EXECUTE, error=drop_position, tag=command_tag(asked.prepared.text)),
     )
 
 
@@ -256,4 +260,4 @@ async def _execute_named(context: SessionContext, part: Part, execute: ExecuteNa
 
 def _moving(part: Part) -> Callable[[bytes], bytes]:
     """Return what moves an error's position from the statement to the whole query."""
-    return lambda body: moved(body, part.start) if part.start else body
+    return lambda body: shift_position(body, part.start) if part.start else body

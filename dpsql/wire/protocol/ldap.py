@@ -55,7 +55,7 @@ async def tls_may_start(read: Read, number: int) -> int:
     return await _result(read, number, _EXTENDED_ANSWER)
 
 
-def escaped(value: str) -> str:
+def escape_name(value: str) -> str:
     """Return a text as it may stand in a distinguished name (RFC 4514): no letter of it means anything there."""
     return "".join(letter if letter.isalnum() or letter in "-._" else _in_digits(letter) for letter in value)
 

@@ -52,6 +52,9 @@ class MessageKind(Enum):
     QUERY = auto()
 
 
+# An error (E) ends the replies to any message of the extended protocol, and what follows is dropped up to Sync. Of a
+# Query it ends only the statement: Z comes all the same. EXECUTE ends in C (CommandComplete), I (EmptyQueryResponse) or
+# s (PortalSuspended: `max_rows` of them came, and there are more).
 _LAST = {
     MessageKind.STARTUP: b"Z",
     MessageKind.PARSE: b"1",
@@ -66,6 +69,7 @@ _LAST = {
 
 _CHANGING = frozenset({MessageKind.EXECUTE, MessageKind.SYNC, MessageKind.QUERY})
 """Messages that may change settings: the end of a transaction does too."""
+# Above it a client that only sends would fill memory here with what is to be done for each reply.
 _MANY = 64
 _STREAMED = b"Dd"  # rows and copied data: large, perhaps, and for the client alone
 
@@ -157,6 +161,7 @@ class Replies:
             if self._passing >= len(data):
                 self._passing -= len(data)
                 return data
+            # The rest of a row whose beginning has gone to the client already.
             head, data = data[: self._passing], data[self._passing :]
             self._passing = 0
             return head + self.sort(data)
@@ -196,6 +201,8 @@ class Replies:
         """Note what a message says, and return the client's part of it."""
         if kind == b"S":
             self._note_parameter(raw)
+        # LISTEN and NOTIFY work across all sessions of a database: with them one role could tell another what it has
+        # seen.
         if kind == b"A":  # a notification would carry words from one user to another
             return b""
         if kind == b"N" and self._noted(raw[HEADER:]):
@@ -257,6 +264,7 @@ class Replies:
 
     def _done(self, owed: PendingReply) -> None:
         self.copying = False
+        # ROLLBACK, COMMIT (which rolls back) and ROLLBACK TO SAVEPOINT; whether a transaction goes on is in the next Z.
         if self.status == b"E" and owed.kind is MessageKind.EXECUTE:
             self.status = b"T"  # all that can be done in a failed transaction ends that, or goes back in it
         self._owed.popleft()

@@ -21,11 +21,14 @@ from dpsql.errors import AuthFailed
 MECHANISM = "SCRAM-SHA-256"
 BOUND = "SCRAM-SHA-256-PLUS"
 """The mechanism that binds a log-in to the connection's TLS, and fails where somebody stands in the middle of it."""
+# RFC 7677 asks for at least 4,096, and PostgreSQL's own verifiers have as many by default (`scram_iterations`).
 _ITERATIONS = 4096
 _SALT = 16
 _KEY = 32
 _VERIFIER = re.compile(r"SCRAM-SHA-256\$([1-9][0-9]*):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+):([A-Za-z0-9+/=]+)")
 _HEADER = r"(?P<header>(?P<binding>[ny]|p=tls-server-end-point),[^,]*,)"
+# client-first-message: n,,n=user,r=nonce. The header says whether the client binds to TLS: `n` it can't, `y` it can and
+# thinks that we can't, `p=…` it does. PostgreSQL's clients leave the name empty: the start packet has it.
 _FIRST = re.compile(_HEADER + r"(?P<bare>(?:m=[^,]*,)?n=[^,]*,r=(?P<nonce>[!-+\--~]+)(?:,.*)?)", re.DOTALL)
 
 
@@ -42,6 +45,9 @@ class Verifier:
     def of(cls, password: str, *, iterations: int = _ITERATIONS) -> Self:
         """Make one for `password`, with a new salt."""
         salt = os.urandom(_SALT)
+        # In RFC 5802 the salted password is PBKDF2 of the password. Two keys are made of it: "Client Key", of which the
+        # hash is stored, and "Server Key". What is stored is the verifier: with it a server can check a log-in, and
+        # nobody can log in.
         salted = hashlib.pbkdf2_hmac("sha256", _normalise(password), salt, iterations)
         client_key = _mac(salted, b"Client Key")
         return cls(iterations, salt, hashlib.sha256(client_key).digest(), _mac(salted, b"Server Key"))
@@ -123,12 +129,16 @@ class Exchange:
         Raises:
             AuthFailed: when the client does not know the password.
         """
+        # ClientProof = ClientKey XOR HMAC(StoredKey, all messages so far). Whoever knows StoredKey gets ClientKey out
+        # of it, and H(ClientKey) has to be StoredKey. A proof that was recorded is of no use: both sides put a nonce
+        # into the messages.
         without_proof, comma, proof = _ascii_or_utf8(last).rpartition(",p=")
         binding = self._end_point if self._bound and self._end_point is not None else b""
         expected = f"c={_b64(self._header.encode() + binding)},r={self._nonce}"
         signed = f"{self._bare},{self._challenge},{without_proof}".encode()
         key = _xor(_unb64(proof), _mac(self._verifier.stored_key, signed))
         proven = hmac.compare_digest(hashlib.sha256(key).digest(), self._verifier.stored_key)
+        # One error for all mistakes: what was wrong is nobody's to know.
         if not comma or without_proof != expected or not proven:
             raise AuthFailed
         return b"v=" + _b64(_mac(self._verifier.server_key, signed)).encode()

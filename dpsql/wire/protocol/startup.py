@@ -41,7 +41,7 @@ class Cancel:
     key: bytes
 
 
-async def open_with(
+async def read_start_packets(
     transport: ClientTransport, incoming: Frames, tls: Certificate | None, limits: Limits
 ) -> Start | Cancel:
     """Read the first packets, and turn on TLS where the client asks and there is a certificate.
@@ -53,6 +53,8 @@ async def open_with(
         OSError: when TLS fails.
     """
     while True:
+        # The only messages without a kind byte: the protocol began without them. 8 bytes are the length itself and a
+        # code.
         (length,) = struct.unpack("!I", await incoming.take(4))
         if not 8 <= length <= limits.startup:
             raise ProtocolError("invalid length of startup packet")
@@ -68,9 +70,13 @@ async def open_with(
                     raise ProtocolError("unencrypted data after the request for TLS")
                 transport.write(b"S")
                 await transport.encrypt(tls.context, limits.login_timeout)
+            # N means no, and the client decides whether it goes on in the clear. Encryption by GSSAPI we have none.
             case StartupCode.TLS | StartupCode.GSS:
                 transport.write(b"N")
             case StartupCode.CANCEL:
+                # A cancel comes on a connection of its own, because the first one waits for its answer. It proves by
+                # the session's key that it may, gets no reply whatever happens, and is closed: whether the key was
+                # right can't be seen.
                 return Cancel(struct.unpack_from("!I", packet.ljust(8, b"\0"), 4)[0], packet[8:])
             case _ if tls is not None and not transport.is_encrypted:
                 raise EncryptionRequired("connections without TLS are refused", hint="Connect with sslmode=require.")
@@ -123,6 +129,8 @@ async def authenticate(
     offered = [MECHANISM.encode()] if end_point is None else [BOUND.encode(), MECHANISM.encode()]
     transport.write(_authentication(_SASL, b"".join(map(text, offered)) + b"\0"))
     body = await _password_message(incoming, limits)
+    # SASLInitialResponse: the mechanism's name, the length of what follows in four bytes, and the client's first
+    # message.
     mechanism, rest = messages.strings(body, 1)
     if mechanism not in offered or len(rest) < 4:
         raise AuthFailed
@@ -155,7 +163,7 @@ async def password_in_clear(transport: ClientTransport, incoming: Frames, limits
         raise AuthFailed from None
 
 
-def let_in(transport: ClientTransport) -> None:
+def confirm_log_in(transport: ClientTransport) -> None:
     """Tell a client that its password is right."""
     transport.write(_authentication(_OK))
 

@@ -10,14 +10,14 @@ from functools import partial
 from dpsql.errors import AuthFailed, DpsqlError, InternalError, ProtocolError, ShuttingDown, UnknownDatabase
 from dpsql.question import Cancellation
 from dpsql.rate_limited_log import RateLimitedLog
-from dpsql.shadow.watch.warden import SeenProcess, see
+from dpsql.shadow.watch.warden import SeenProcess, read_process
 from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
-from dpsql.wire.intercept.audited import LogInAudit, SessionAudit
+from dpsql.wire.intercept.audit_lines import LogInAudit, SessionAudit
 from dpsql.wire.intercept.context import SessionContext
 from dpsql.wire.intercept.interceptor import Interceptor
-from dpsql.wire.intercept.prepared import Allowance
+from dpsql.wire.intercept.prepared_statements import Allowance
 from dpsql.wire.intercept.session import Session
-from dpsql.wire.intercept.settings import started_with
+from dpsql.wire.intercept.settings import start_settings
 from dpsql.wire.protocol import messages, startup
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Frames, message, text, uint32
@@ -55,8 +55,9 @@ async def log_in(
     user = start.options.get("user", "")
     if not user:
         raise ProtocolError("no user name in the startup packet")
+    # NegotiateProtocolVersion comes before the request for the password: the client has to know which messages follow.
     transport.write(startup.negotiation(start))
-    _see_that_it_is_not_barred(registry, user, transport.address)
+    _refuse_barred(registry, user, transport.address)
     audit = LogInAudit(registry.trail, user, transport.address, start.options.get("application_name", ""))
     try:
         entry = await _check_password(registry, transport, incoming, user, shown)
@@ -73,7 +74,7 @@ async def log_in(
     return user, entry
 
 
-def _see_that_it_is_not_barred(registry: ConnectionRegistry, user: str, address: str) -> None:
+def _refuse_barred(registry: ConnectionRegistry, user: str, address: str) -> None:
     """Return if a password may be tried; a log-in that is turned away unread has no line, so that nobody fills the disk.
 
     Raises:
@@ -92,6 +93,7 @@ async def _check_password(
     shown: Certificate | None,
 ) -> UserEntry | None:
     barred = partial(registry.attempts.barred, user, transport.address)
+    # An unknown user goes all the way to a wrong password: the same messages, the same work, the same error.
     entry = registry.users.get(user)
     try:
         if registry.directory is not None and registry.known_users.is_of_directory(user):
@@ -118,7 +120,7 @@ async def _ask_directory(
         if not await directory.is_password(user, password, is_user=user in registry.users):
             raise AuthFailed
         registry.attempts.succeeded(user, transport.address)
-    startup.let_in(transport)
+    startup.confirm_log_in(transport)
 
 
 async def is_password(registry: ConnectionRegistry, user: str, password: str) -> bool:
@@ -134,6 +136,8 @@ async def is_password(registry: ConnectionRegistry, user: str, password: str) ->
 
 def session_options(start: Start, user: str, database: str) -> dict[str, str]:
     """Return the start options for the shadow."""
+    # Everything else goes to the shadow as the client wrote it: application_name, search_path, options=-c …, which
+    # PostgreSQL checks by the role's rights.
     kept = {k: v for k, v in start.options.items() if k not in _OURS and not k.startswith("_pq_.")}
     return {"user": user, "database": database, **kept}
 
@@ -226,7 +230,7 @@ _FIRST_PROBES = (
 _LATER_PROBES = 2.0
 
 
-async def try_client(transport: ClientTransport, harmless: Callable[[], bytes]) -> None:
+async def probe_client(transport: ClientTransport, harmless: Callable[[], bytes]) -> None:
     """Send what every client ignores, now and then, until the connection is lost; b"" where nothing may be sent now."""
     pauses = iter(_FIRST_PROBES)
     while not transport.is_lost:
@@ -249,7 +253,7 @@ class UnheardCancel:
 
     def note(self, backend: Backend | None) -> None:
         """Hear that the shadow was asked to cancel what it works on."""
-        if backend is not None and backend.replies.is_working and (seen := see(backend.number)) is not None:
+        if backend is not None and backend.replies.is_working and (seen := read_process(backend.number)) is not None:
             same = self._sent is not None and self._sent[0] == backend.replies.since
             if not (same and self._again):
                 self._sent, self._again = (backend.replies.since, seen), same
@@ -258,7 +262,7 @@ class UnheardCancel:
         """Return whether the shadow works on, long after it was asked."""
         if backend is None or self._sent is None or not backend.replies.is_working:
             return False
-        (since, seen), now = self._sent, see(backend.number)
+        (since, seen), now = self._sent, read_process(backend.number)
         return since == backend.replies.since and now is not None and now.worked > seen.worked + _UNHEARD_AFTER
 
     @property
@@ -290,6 +294,9 @@ class Connection:
         self.unheard = UnheardCancel()
         self.has_asked = False
         """Whether the client has asked anything; until then its session in the shadow may be replaced."""
+        # A connection ends in one of these ways: the client says Terminate or hangs up; `end_when_idle` after a reload,
+        # behind the statement that runs; `end` by another session of the user, or the operator; the shadow goes; or the
+        # shadow does not hear a cancel. What the client is told comes from the functions above.
         self._ending: ShuttingDown | None = None
         self._over = self._gone = False
         self._stopped_at = 0.0
@@ -394,7 +401,9 @@ class Connection:
     async def _serve(self) -> None:
         async with asyncio.timeout(self._registry.limits.login_timeout):
             shown = self._registry.tls  # which a renewal replaces for those who come later
-            opened = await startup.open_with(self._transport, self._incoming, shown, self._registry.limits)
+            opened = await startup.read_start_packets(self._transport, self._incoming, shown, self._registry.limits)
+            # No answer, whether the key fits or not: PostgreSQL sends none, and one would tell a stranger which keys
+            # exist.
             if isinstance(opened, startup.Cancel):
                 await self._registry.cancel_anywhere(opened.process, opened.key)
                 return
@@ -403,7 +412,7 @@ class Connection:
         self._registry.pending.remove(self._transport)
         with self._registry.register(user, self) as registered:
             options = session_options(opened, user, self._registry.database)
-            for name, value in started_with(options):
+            for name, value in start_settings(options):
                 self._registry.answers.check_setting(name, value, self._registry.asker(user))
             await self._confirm_login(registered, options)
             # Many log-ins never ask anything: monitors, and connections of a pool that lie ready. Up to the first message
@@ -432,6 +441,8 @@ class Connection:
         number = 0 if self._backend is None else self._backend.number
         registered.process = number or registry.free_number()
         self._announced = parameters | {"application_name": options.get("application_name", "")}
+        # ParameterStatus for each, BackendKeyData, ReadyForQuery: with these a log-in ends, and a driver begins to
+        # send.
         statuses = b"".join(_status(name, value) for name, value in self._announced.items())
         self._transport.write(
             statuses + message(b"K", uint32(registered.process), registered.key) + message(b"Z", b"I")
@@ -498,7 +509,7 @@ class Connection:
 
     def _client_ended(self) -> None:
         """Find out whether a client that sends nothing more still waits for answers."""
-        self._trying = asyncio.get_running_loop().create_task(try_client(self._transport, self._harmless))
+        self._trying = asyncio.get_running_loop().create_task(probe_client(self._transport, self._harmless))
 
     def _harmless(self) -> bytes:
         """Return a message without effect on a client; b"" while another message is being sent."""

@@ -87,7 +87,7 @@ class Directory:
     async def _bound(self, user: str, password: str) -> int:
         """Return the result of a bind as a user."""
         config = self._config
-        name = config.user_dn.replace("{user}", ldap.escaped(user) if config.is_of_dns else user)
+        name = config.user_dn.replace("{user}", ldap.escape_name(user) if config.is_of_dns else user)
         with await self._connected() as raw:
             number = 1
             if not config.ldaps:

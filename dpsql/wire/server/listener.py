@@ -13,7 +13,7 @@ from dpsql.shadow.server.postgres import ShadowAddress
 from dpsql.shadow.watch.warden import ShadowSessions
 from dpsql.trail.trail import Trail
 from dpsql.wire.backend.fair_share import Workers
-from dpsql.wire.intercept.audited import LogInAudit
+from dpsql.wire.intercept.audit_lines import LogInAudit
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
@@ -22,7 +22,7 @@ from dpsql.wire.server.acceptor import Acceptor, Silence
 from dpsql.wire.server.connection import Connection, ended_as_deaf, ended_by_change, ended_by_stop, is_password
 from dpsql.wire.server.directory import Directory
 from dpsql.wire.server.registry import ConnectionRegistry, ShadowDoor, UserEntry
-from dpsql.wire.server.siblings import Post, Siblings
+from dpsql.wire.server.siblings import ProcessSlot, Siblings
 
 _POOLS = (("plan", 16), ("try", 2), ("measure", 16))
 """The work that is done on threads, and how many statements at once: planned, tried on synthetic people, measured."""
@@ -110,7 +110,7 @@ class Listener:
             LogInAudit(self._registry.trail, user, address, application).refused(AuthFailed())
         return right
 
-    async def start(self, post: Post | None = None) -> None:
+    async def start(self, post: ProcessSlot | None = None) -> None:
         """Listen; where several processes serve the address, at this one's `post`, which has what listens on it.
 
         Raises:

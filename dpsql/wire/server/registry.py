@@ -20,7 +20,7 @@ from dpsql.shadow.watch.warden import ShadowSessions
 from dpsql.trail.trail import Trail
 from dpsql.wire.backend.backend import TypeNames
 from dpsql.wire.backend.fair_share import FairShares, Workers
-from dpsql.wire.intercept.prepared import Kept
+from dpsql.wire.intercept.prepared_statements import SharedAllowance
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.protocol.scram import Verifier
@@ -189,7 +189,7 @@ class ConnectionRegistry:
         self.tls = tls
         self.limits = limits
         self.trail = trail
-        self.kept, self.shares = Kept(limits), FairShares()
+        self.kept, self.shares = SharedAllowance(limits), FairShares()
         self.pending: PendingConnections[ClientTransport] = PendingConnections(limits.unauthenticated, time.monotonic)
         failures = (limits.failures_per_user, limits.failures_per_address, limits.failure_window)
         self.attempts = LoginThrottle(*failures, time.monotonic)

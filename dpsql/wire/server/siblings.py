@@ -57,7 +57,7 @@ _PATIENCE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class ProcessSlot:
     """The place of one process among those that serve an address."""
 
     number: int
@@ -71,7 +71,7 @@ class Post:
 class Siblings:
     """The other processes, and the door by which they reach this one."""
 
-    def __init__(self, post: Post, cancel: Callable[[int, bytes], Awaitable[bool]]) -> None:
+    def __init__(self, post: ProcessSlot, cancel: Callable[[int, bytes], Awaitable[bool]]) -> None:
         """`cancel` carries out a cancel request here, and tells whether its key is of a connection here."""
         self._post, self._cancel = post, cancel
         self._door: asyncio.Server | None = None

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from dpsql.accounting.ledger import DataSet, Way
+from dpsql.accounting.ledger import DataSet, OpeningWay
 from dpsql.accounting.postgres import ledger as postgres_ledger
 from dpsql.accounting.postgres.ledger import PostgresLedger, rehearse
 from dpsql.accounting.sql.opening import mark_path
@@ -59,7 +59,7 @@ def test_another_data_set_is_refused_until_it_adopts(dsn: str, tmp_path: Path, c
         ask(taxi, account_of(), item_of("a"))
         with pytest.raises(ConfigError, match='is that of the data set "taxi", not of "bikes"'):
             PostgresLedger(dsn, tmp_path / "m", clock, BIKES)
-        with PostgresLedger(dsn, tmp_path / "m", clock, BIKES, Way.ADOPTED) as bikes:
+        with PostgresLedger(dsn, tmp_path / "m", clock, BIKES, OpeningWay.ADOPTED) as bikes:
             assert (bikes.adopted, spent(bikes, account_of())[0]) == (TAXI, Fraction("0.4"))
             assert ask(bikes, account_of(), item_of("a")) == {"a": None}
         with pytest.raises(LedgerFailed):
@@ -84,7 +84,7 @@ def test_a_loss_is_noticed(dsn: str, tmp_path: Path, clock: Clock, loss: str, to
     with pytest.raises(ConfigError, match=told) as caught:
         PostgresLedger(dsn, tmp_path / "l", clock)
     assert "dpsql serve --new-ledger" in (caught.value.hint or "")
-    PostgresLedger(dsn, tmp_path / "l", clock, way=Way.ANEW).close()
+    PostgresLedger(dsn, tmp_path / "l", clock, way=OpeningWay.ANEW).close()
     PostgresLedger(dsn, tmp_path / "l", clock).close()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dpsql.accounting.postgres.ledger import PostgresLedger, examine_server, lacking, lines_on_server
+from dpsql.accounting.postgres.ledger import PostgresLedger, examine_server, lines_on_server, missing_charges
 from dpsql.accounting.sql.opening import Mark, write_mark
 from dpsql.errors import ConfigError
 from tests.support.fix_ledger import Clock, account_of, ask, item_of
@@ -40,8 +40,8 @@ def test_lines_and_what_is_lacking_are_told(dsn: str, tmp_path: Path, clock: Clo
     examination = examine_server(dsn)
     assert [entry.key for entry in lines_on_server(dsn, None, 9)] == ["b", "a"]
     assert [entry.key for entry in lines_on_server(dsn, "analyst", 9)] == ["a"]
-    assert (lacking(examination, tmp_path / "l"), lacking(examination, tmp_path / "other")) == (0, 0)
+    assert (missing_charges(examination, tmp_path / "l"), missing_charges(examination, tmp_path / "other")) == (0, 0)
     write_mark(tmp_path / "l", Mark(examination.ledger, "", 5))
-    assert lacking(examination, tmp_path / "l") == 3
+    assert missing_charges(examination, tmp_path / "l") == 3
     write_mark(tmp_path / "l", Mark("another", "", 1))
-    assert lacking(examination, tmp_path / "l") is None
+    assert missing_charges(examination, tmp_path / "l") is None

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import ChargeItem, Failing, Failure
+from dpsql.accounting.ledger import ChargeItem, Failure, FailureKind
 from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.errors import AccountClosed, BudgetExhausted
@@ -111,7 +111,7 @@ def test_periods_begin_again(ledger: SqlLedger, clock: Clock) -> None:
 
 def _fail(ledger: SqlLedger, number: int) -> None:
     with ledger.open_statement(MONTHLY, "SELECT …", [item_of(f"failing {number}", "0.01")]) as statement:
-        statement.fail(f"failing {number}", Failure(Failing.ENGINE, "x"))
+        statement.fail(f"failing {number}", Failure(FailureKind.ENGINE, "x"))
 
 
 def test_failures_and_grants_are_dated_too(ledger: SqlLedger, clock: Clock) -> None:

@@ -10,13 +10,13 @@ import pytest
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import (
     ChargeItem,
-    Denied,
-    Failing,
+    ClaimDenial,
     Failure,
-    Standing,
+    FailureKind,
+    LastMeasurement,
     StandingQuestion,
     State,
-    Wanted,
+    WantedClaim,
     standing_key,
 )
 from dpsql.accounting.sliding import ReadDays
@@ -35,8 +35,8 @@ def _item(key: str = KEY, last: date = UNTIL.date()) -> ChargeItem:
     return ChargeItem(key, Privacy(Fraction("0.4")), "a standing question", read=ReadDays(date(2024, 5, 15), last))
 
 
-def _wanted(name: str, stands: Standing, lineage: str = "l", until: datetime = UNTIL) -> Wanted:
-    return Wanted(KEY, name, lineage, stands, (DAY,), until)
+def _wanted(name: str, stands: LastMeasurement, lineage: str = "l", until: datetime = UNTIL) -> WantedClaim:
+    return WantedClaim(KEY, name, lineage, stands, (DAY,), until)
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def payer(ledger: SqlLedger) -> Account:
     return account
 
 
-def _claimed(ledger: SqlLedger, payer: Account, wanted: Wanted) -> Standing:
+def _claimed(ledger: SqlLedger, payer: Account, wanted: WantedClaim) -> LastMeasurement:
     claim = ledger.claim(payer, wanted)
-    assert isinstance(claim, Standing)
+    assert isinstance(claim, LastMeasurement)
     return claim
 
 
@@ -67,12 +67,12 @@ def test_it_is_paid_once_through_epochs(ledger: SqlLedger, payer: Account) -> No
 
 def test_nobody_else_sees_or_claims_it(ledger: SqlLedger, payer: Account) -> None:
     """Before they have paid; those of another unit kind never do."""
-    claim = _claimed(ledger, payer, _wanted("a", Standing()))
+    claim = _claimed(ledger, payer, _wanted("a", LastMeasurement()))
     assert ledger.keep_claim(payer, KEY, claim, "l", b"r")
     for other in (account_of("other"), account_of(protects="driver")):
         assert ledger.standing_claims(other, [KEY]) == {}
         with pytest.raises(InternalError):
-            ledger.claim(other, _wanted("b", Standing(1, "a")))
+            ledger.claim(other, _wanted("b", LastMeasurement(1, "a")))
     (seen,) = ledger.standing_claims(payer, [KEY])[KEY]
     assert (seen.number, seen.periods, seen.state, seen.release) == (1, (DAY,), State.KEPT, b"r")
 
@@ -83,66 +83,66 @@ def test_what_was_paid_is_known_by_its_charge_alone(ledger: SqlLedger, payer: Ac
         connection.execute("DELETE FROM releases")
         connection.execute("DELETE FROM entitlements")
     assert ledger.standing_claims(payer, [KEY]) == {KEY: ()}
-    assert _claimed(ledger, payer, _wanted("a", Standing())) == Standing(1, "a")
+    assert _claimed(ledger, payer, _wanted("a", LastMeasurement())) == LastMeasurement(1, "a")
 
 
 def test_a_claim_follows_where_the_accounts_stand(ledger: SqlLedger, payer: Account) -> None:
     """By number and by name: another attempt's accounts of the same number are not the ones."""
-    first = _claimed(ledger, payer, _wanted("a", Standing()))
+    first = _claimed(ledger, payer, _wanted("a", LastMeasurement()))
     assert ledger.keep_claim(payer, KEY, first, "l", b"1")
-    for wrong in (Standing(), Standing(1, "b"), Standing(2, "a")):
-        assert ledger.claim(payer, _wanted("c", wrong)) is Denied.STORE
-    assert _claimed(ledger, payer, _wanted("d", first)) == Standing(2, "d")
+    for wrong in (LastMeasurement(), LastMeasurement(1, "b"), LastMeasurement(2, "a")):
+        assert ledger.claim(payer, _wanted("c", wrong)) is ClaimDenial.STORE
+    assert _claimed(ledger, payer, _wanted("d", first)) == LastMeasurement(2, "d")
 
 
 def test_only_the_newest_lineage_measures(ledger: SqlLedger, payer: Account) -> None:
     """Also where another has begun between the claim and the release."""
-    claim = _claimed(ledger, payer, _wanted("a", Standing()))
+    claim = _claimed(ledger, payer, _wanted("a", LastMeasurement()))
     ledger.begin_lineage("m")
     assert not ledger.keep_claim(payer, KEY, claim, "l", b"1")
     assert not ledger.keep_claim(payer, KEY, claim, "m", b"1")
-    assert ledger.claim(payer, _wanted("b", Standing())) is Denied.LINEAGE
+    assert ledger.claim(payer, _wanted("b", LastMeasurement())) is ClaimDenial.LINEAGE
 
 
 def test_a_dead_claim_is_given_again_before_any_account(ledger: SqlLedger, payer: Account) -> None:
     """With another name: who had it before stores nothing."""
-    dead = _claimed(ledger, payer, _wanted("a", Standing()))
-    again = _claimed(ledger, payer, _wanted("b", Standing()))
-    assert again == Standing(1, "b")
+    dead = _claimed(ledger, payer, _wanted("a", LastMeasurement()))
+    again = _claimed(ledger, payer, _wanted("b", LastMeasurement()))
+    assert again == LastMeasurement(1, "b")
     assert not ledger.keep_claim(payer, KEY, dead, "l", b"1")
     assert ledger.keep_claim(payer, KEY, again, "l", b"2")
 
 
 def test_accounts_without_a_release_lock_the_question(ledger: SqlLedger, payer: Account) -> None:
     """Its periods are lost; once it is unlocked the next ones are measured after it."""
-    dead = _claimed(ledger, payer, _wanted("a", Standing()))
-    assert ledger.claim(payer, _wanted("b", dead)) is Denied.LOCKED
-    assert ledger.claim(payer, _wanted("b", dead)) is Denied.LOCKED
+    dead = _claimed(ledger, payer, _wanted("a", LastMeasurement()))
+    assert ledger.claim(payer, _wanted("b", dead)) is ClaimDenial.LOCKED
+    assert ledger.claim(payer, _wanted("b", dead)) is ClaimDenial.LOCKED
     (lost,) = ledger.standing_claims(payer, [KEY])[KEY]
     assert lost.state is State.LOST
     ledger.unlock(payer.role.name)
-    assert _claimed(ledger, payer, _wanted("c", dead)) == Standing(2, "c")
+    assert _claimed(ledger, payer, _wanted("c", dead)) == LastMeasurement(2, "c")
 
 
 @pytest.mark.parametrize("written", [False, True])
 def test_a_failure_locks_until_the_account_is_opened(ledger: SqlLedger, payer: Account, *, written: bool) -> None:
     """And is counted; a client's cancel before any account was written is none."""
-    claim = _claimed(ledger, payer, _wanted("a", Standing()))
-    ledger.end_claim(payer, KEY, claim, "SELECT", Failure(Failing.ENGINE, "x"), written=written)
-    stands = claim if written else Standing()
-    assert ledger.claim(payer, _wanted("b", stands)) is Denied.LOCKED
+    claim = _claimed(ledger, payer, _wanted("a", LastMeasurement()))
+    ledger.end_claim(payer, KEY, claim, "SELECT", Failure(FailureKind.ENGINE, "x"), written=written)
+    stands = claim if written else LastMeasurement()
+    assert ledger.claim(payer, _wanted("b", stands)) is ClaimDenial.LOCKED
     assert [event.what for event in ledger.incidents(payer.role.name)] == ["engine"]
     ledger.unlock(payer.role.name)
-    assert _claimed(ledger, payer, _wanted("c", stands)) == Standing(2 if written else 1, "c")
+    assert _claimed(ledger, payer, _wanted("c", stands)) == LastMeasurement(2 if written else 1, "c")
 
 
 def test_a_cancel_locks_nothing(ledger: SqlLedger, payer: Account) -> None:
     """Unless accounts were written."""
-    claim = _claimed(ledger, payer, _wanted("a", Standing()))
+    claim = _claimed(ledger, payer, _wanted("a", LastMeasurement()))
     ledger.end_claim(payer, KEY, claim, "SELECT", None, written=False)
-    claim = _claimed(ledger, payer, _wanted("b", Standing()))
+    claim = _claimed(ledger, payer, _wanted("b", LastMeasurement()))
     ledger.end_claim(payer, KEY, claim, "SELECT", None, written=True)
-    assert ledger.claim(payer, _wanted("c", claim)) is Denied.LOCKED
+    assert ledger.claim(payer, _wanted("c", claim)) is ClaimDenial.LOCKED
 
 
 def test_nothing_is_claimed_when_the_term_is_over(ledger: SqlLedger, payer: Account, clock: Clock) -> None:
@@ -150,25 +150,25 @@ def test_nothing_is_claimed_when_the_term_is_over(ledger: SqlLedger, payer: Acco
     clock.now = UNTIL + timedelta(hours=1)
     ask(ledger, account_of("third", "1"), item_of("later"))
     clock.now = UNTIL - timedelta(days=30)
-    assert ledger.claim(payer, _wanted("a", Standing())) is Denied.OVER
+    assert ledger.claim(payer, _wanted("a", LastMeasurement())) is ClaimDenial.OVER
 
 
 def test_claims_count_towards_the_day(ledger: SqlLedger, payer: Account) -> None:
     """Given or not; a closed account has none."""
     runs = ledger.balance(payer).runs
-    _claimed(ledger, payer, _wanted("a", Standing()))
-    ledger.claim(payer, _wanted("b", Standing(7, "z")))
+    _claimed(ledger, payer, _wanted("a", LastMeasurement()))
+    ledger.claim(payer, _wanted("b", LastMeasurement(7, "z")))
     assert ledger.balance(payer).runs == runs + 2
     few = Account("ana", _few(payer), payer.dataset)
     with pytest.raises(BudgetExhausted):
-        ledger.claim(few, _wanted("c", Standing()))
+        ledger.claim(few, _wanted("c", LastMeasurement()))
     for number in range(10):
-        claim = _claimed(ledger, payer, _wanted(f"d{number}", Standing()))
-        ledger.end_claim(payer, KEY, claim, "SELECT", Failure(Failing.LATE, "x"), written=False)
+        claim = _claimed(ledger, payer, _wanted(f"d{number}", LastMeasurement()))
+        ledger.end_claim(payer, KEY, claim, "SELECT", Failure(FailureKind.LATE, "x"), written=False)
         with ledger._store.write() as connection:
             connection.execute("UPDATE standing_claims SET locked = 0")
     with pytest.raises(AccountClosed):
-        ledger.claim(payer, _wanted("e", Standing()))
+        ledger.claim(payer, _wanted("e", LastMeasurement()))
 
 
 def _few(payer: Account) -> Role:
@@ -209,7 +209,7 @@ def test_it_is_listed_for_who_paid(ledger: SqlLedger, payer: Account) -> None:
     question = StandingQuestion(KEY, "visits", "2024", UNTIL, "h", "SELECT", Fraction("0.4"), began)
     ledger.note_standing(payer, question)
     ledger.note_standing(payer, question)
-    claim = _claimed(ledger, payer, _wanted("a", Standing()))
+    claim = _claimed(ledger, payer, _wanted("a", LastMeasurement()))
     ledger.keep_claim(payer, KEY, claim, "l", b"1")
     (listed,) = ledger.standing_questions(payer)
     assert (listed.table, listed.epsilon, listed.measured) == ("visits", Fraction("0.4"), (DAY,))
@@ -241,9 +241,9 @@ def test_no_store_stores_beside_another(first: str, ledger: SqlLedger) -> None:
             if move not in ("measure", "die", "write and die"):
                 continue
             own, name = stores[at], f"{key} {step}"
-            stands = Standing(len(own), own[-1]) if own else Standing()
-            got = ledger.claim(rich, Wanted(key, name, lineages[at], stands, (DAY,), UNTIL))
-            if isinstance(got, Denied) or move == "die":
+            stands = LastMeasurement(len(own), own[-1]) if own else LastMeasurement()
+            got = ledger.claim(rich, WantedClaim(key, name, lineages[at], stands, (DAY,), UNTIL))
+            if isinstance(got, ClaimDenial) or move == "die":
                 ledger.unlock(rich.role.name)
                 continue
             assert got.number == len(own) + 1

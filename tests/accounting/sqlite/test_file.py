@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsql.accounting.ledger import DataSet, Way
+from dpsql.accounting.ledger import DataSet, OpeningWay
 from dpsql.accounting.sqlite import schema
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.accounting.sqlite.upkeep import owner_of
@@ -102,7 +102,7 @@ def test_an_adopted_ledger_keeps_what_was_charged(tmp_path: Path, clock: Clock) 
     with SqliteLedger(path, clock, TAXI) as ledger:
         ask(ledger, account_of(), item_of("a"))
         identity, epoch = ledger.identity, ledger.epoch(Period.NEVER)
-    with SqliteLedger(path, clock, BIKES, Way.ADOPTED) as ledger:
+    with SqliteLedger(path, clock, BIKES, OpeningWay.ADOPTED) as ledger:
         assert ledger.adopted == TAXI
         assert (ledger.identity == identity, ledger.epoch(Period.NEVER)) == (False, epoch + 1)
         assert ask(ledger, account_of(), item_of("a")) == {"a": None}
@@ -125,7 +125,7 @@ def test_a_ledger_that_another_has_adopted_pays_no_more(tmp_path: Path, clock: C
     """The server that has it open would charge another data set's budget, and answer from its releases."""
     with SqliteLedger(tmp_path / "ledger.db", clock, TAXI) as ledger:
         ask(ledger, account_of(), item_of("a"))
-        SqliteLedger(tmp_path / "ledger.db", clock, BIKES, Way.ADOPTED).close()
+        SqliteLedger(tmp_path / "ledger.db", clock, BIKES, OpeningWay.ADOPTED).close()
         with pytest.raises(LedgerFailed):
             ask(ledger, account_of(), item_of("a"))
 

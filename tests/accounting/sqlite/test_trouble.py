@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from dpsql.accounting.ledger import DataSet, Way
+from dpsql.accounting.ledger import DataSet, OpeningWay
 from dpsql.accounting.sql import opening
 from dpsql.accounting.sqlite import ledger as sqlite_ledger
 from dpsql.accounting.sqlite.ledger import SqliteLedger
@@ -166,7 +166,7 @@ def test_a_ledger_that_is_gone_is_not_made_anew(tmp_path: Path, clock: Clock, le
         with pytest.raises(ConfigError, match="is gone") as caught:
             SqliteLedger(file, clock)
         assert "dpsql serve --new-ledger" in (caught.value.hint or "")
-    with SqliteLedger(file, clock, way=Way.ANEW) as ledger:
+    with SqliteLedger(file, clock, way=OpeningWay.ANEW) as ledger:
         assert spent(ledger, account_of())[0] == Fraction(0)
     SqliteLedger(file, clock).close()
 
@@ -223,7 +223,7 @@ def test_an_older_copy_is_noticed(tmp_path: Path, clock: Clock) -> None:
     with pytest.raises(ConfigError, match="is not the one that was here"):
         SqliteLedger(file, clock)
     for _ in range(2):
-        with SqliteLedger(file, clock, way=Way.ANEW) as ledger:
+        with SqliteLedger(file, clock, way=OpeningWay.ANEW) as ledger:
             ask(ledger, account_of(), item_of("a"))
     SqliteLedger(file, clock).close()
     connection = sqlite3.connect(file)

@@ -10,7 +10,7 @@ import pytest
 
 from dpsql.accounting.sql.opening import mark_path
 from dpsql.accounting.sqlite.ledger import SqliteLedger
-from dpsql.accounting.sqlite.upkeep import behind, copy_ledger, examine, newest_lines, put_back
+from dpsql.accounting.sqlite.upkeep import copy_ledger, examine, missing_charges_of, newest_lines, put_back
 from dpsql.errors import ConfigError
 from tests.accounting.sqlite.test_file import older
 
@@ -48,7 +48,7 @@ def test_a_copy_of_an_earlier_version_is_read(ledger: Path, tmp_path: Path, vers
     older(tmp_path / "copy", version)
     assert examine(tmp_path / "copy") == now
     assert newest_lines(tmp_path / "copy", None, 5) == newest_lines(ledger, None, 5)
-    assert behind(ledger, examine(tmp_path / "copy")) == 0
+    assert missing_charges_of(ledger, examine(tmp_path / "copy")) == 0
     put_back(tmp_path / "copy", ledger, ".before")
     for file in (ledger, tmp_path / "copy"):
         with closing(sqlite3.connect(file)) as connection:
@@ -85,11 +85,11 @@ def test_what_a_copy_lacks_is_told_by_the_mark_alone(ledger: Path, tmp_path: Pat
     examination = examine(tmp_path / "copy")
     marked = mark_path(ledger).read_text().replace('"lines": 0', '"lines": 7')
     mark_path(ledger).write_text(marked)
-    assert behind(ledger, examination) == behind(ledger, examination, looking=False) == 7
+    assert missing_charges_of(ledger, examination) == missing_charges_of(ledger, examination, looking=False) == 7
     ledger.unlink()
-    assert behind(ledger, examination) == 7
+    assert missing_charges_of(ledger, examination) == 7
     mark_path(ledger).write_text(marked.replace(examination.ledger, "another"))
-    assert behind(ledger, examination) is None
+    assert missing_charges_of(ledger, examination) is None
 
 
 def test_what_was_there_is_kept(ledger: Path, tmp_path: Path) -> None:

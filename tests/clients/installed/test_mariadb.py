@@ -20,7 +20,7 @@ from dpsql.engines.connect import connect_database
 from dpsql.engines.open import open_engine
 from dpsql.engines.snapshot.open import current_snapshot, open_snapshot
 from dpsql.engines.snapshot.writing import write_snapshot
-from dpsql.engines.tables import check_tables
+from dpsql.engines.tables import require_tables
 from dpsql.errors import ConfigError, QueryCanceled
 from dpsql.policy.config import Config, CopiedDatabase
 from dpsql.policy.model import Column, JsonPath, SqlType
@@ -178,7 +178,7 @@ def test_each_type_answers_as_the_same_rows_in_postgres(fresh: MariaDb, tmp_path
             assert copy.execute(asked[0]).fetchall() == theirs.execute(asked[1].encode()).fetchall()
     assert said == ["snapshot: table nasty, 1 of 1"]
     with closing(open_snapshot(config)) as engine:
-        check_tables(config.policy, engine)
+        require_tables(config.policy, engine)
 
 
 def _paths(json: str) -> tuple[Column, ...]:

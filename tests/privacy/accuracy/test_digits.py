@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dpsql.privacy.accuracy.shrunk import last_place, place_of_margin, rounded, rounded_up
+from dpsql.privacy.accuracy.shrunk import last_place, place_of_margin, round_margin_up, round_to_place
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ def test_a_tenth_of_the_scale(scale: float, place: int) -> None:
 def test_what_has_no_scale_keeps_its_digits(scale: float | None) -> None:
     """Nothing that is known would tell where to cut."""
     assert last_place(scale) is None
-    assert rounded(math.pi, None) == math.pi
-    assert rounded_up(math.pi, None, real=True) == math.pi
+    assert round_to_place(math.pi, None) == math.pi
+    assert round_margin_up(math.pi, None, real=True) == math.pi
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_what_has_no_scale_keeps_its_digits(scale: float | None) -> None:
 )
 def test_numbers_are_rounded(value: float | None, place: int, shown: float | None) -> None:
     """To the nearest; what double precision has no such place for stays."""
-    assert rounded(value, place) == shown
+    assert round_to_place(value, place) == shown
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_numbers_are_rounded(value: float | None, place: int, shown: float | Non
 )
 def test_margins_are_rounded_up(width: float | None, place: int, real: bool, shown: float | None) -> None:
     """With half a unit, if the value that they are about is rounded."""
-    assert rounded_up(width, place, real=real) == shown
+    assert round_margin_up(width, place, real=real) == shown

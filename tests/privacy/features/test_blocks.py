@@ -8,13 +8,13 @@ import pytest
 from dpsql.errors import InternalError
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import SqlType
-from dpsql.privacy.features.feature import CELLS, ONE, Feature, Scaled, Shape, blocks, cells, readable_features
+from dpsql.privacy.features.feature import CELLS, ONE, Feature, ScaledExpr, Shape, blocks, cells, readable_features
 from dpsql.privacy.features.lattice import HEAVIEST, coordinate, lattice, row_norm
 from dpsql.privacy.mechanisms.block import Block, Norm, epsilon_parts
 from dpsql.rewrite.ir.expr import Const
 
-X = Scaled(Const(1, SqlType.INTEGER), Interval.of(0, 6))
-Y = Scaled(Const(2, SqlType.INTEGER), Interval.of(0, 6))
+X = ScaledExpr(Const(1, SqlType.INTEGER), Interval.of(0, 6))
+Y = ScaledExpr(Const(2, SqlType.INTEGER), Interval.of(0, 6))
 VALUE, SQUARE = Feature(Shape.VALUE, x=X), Feature(Shape.SQUARE, x=X)
 
 

@@ -15,7 +15,7 @@ from dpsql.privacy.features.feature import (
     Number,
     PartialSum,
     Readout,
-    Scaled,
+    ScaledExpr,
     Shape,
     cells,
     readable_features,
@@ -34,7 +34,7 @@ def _ref(name: str, low: int, high: int) -> Ref:
 
 _N, _M = _ref("n", 1, 400), _ref("m", 0, 10)
 _END = ChosenEnd(_N, Interval.of(1, 400), Fraction(1), 8, 400)
-_WIDE, _OTHER = Scaled(_N, _END.wide, Fraction(1)), Scaled(_M, Interval.of(0, 10))
+_WIDE, _OTHER = ScaledExpr(_N, _END.wide, Fraction(1)), ScaledExpr(_M, Interval.of(0, 10))
 _FEATURES = (
     ONE,
     Feature(Shape.VALUE, x=_WIDE),
@@ -45,7 +45,7 @@ _FEATURES = (
 )
 
 
-def _u(value: int, scaled: Scaled) -> Fraction:
+def _u(value: int, scaled: ScaledExpr) -> Fraction:
     within = min(max(Fraction(value), scaled.interval.low), scaled.interval.high)
     return (within - scaled.interval.middle) / scaled.interval.half
 

@@ -19,10 +19,10 @@ from dpsql.privacy.features.feature import (
     readable_features,
     variance_weights,
 )
-from dpsql.privacy.features.known_statistics import coordinate_variances, spread
+from dpsql.privacy.features.known_statistics import coordinate_variances, sum_variance
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.mechanisms.law import CubeLaw
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.ir.expr import Expr, Facts, Ref
 from dpsql.rewrite.translate.rows.aggregates import Moment
 from tests.support.exactness import measurements
@@ -140,7 +140,7 @@ def test_prediction_of_a_variance(n: int, policy: Policy, world: World) -> None:
     t, v = Fraction(n, 8), Fraction(n * (8 - n), 8**3)
     weighted = variance_weights(Readout(Moment("var_pop", ()), ONE_, sums), MeanAndVariance(2 * t - 1, 4 * v))
     variances = [
-        spread(weighted, readable_features(features), coordinate_variances(features, MechanismName.CUBE)) / 16
+        sum_variance(weighted, readable_features(features), coordinate_variances(features, MechanismName.CUBE)) / 16
         for features in (cells, [replace(f, x=x if f != ONE_ else None) for f in cube])
     ]
     assert variances == [_of_cells(t, v), _of_cube(t, v)]
@@ -160,7 +160,7 @@ def test_columns_of_one_name_are_designed_as_each_is_declared() -> None:
     ref = Ref(0, "t", "fare", fare)
     coarse = replace(ref, column=replace(fare, step=Fraction(1, 2)))
     assert coarse == ref
-    declared = Declared({})
+    declared = DeclaredFacts({})
     for column, step in ((ref, fare.step), (coarse, Fraction(1, 2)), (ref, fare.step)):
         facts: dict[Expr, Facts] = {column: declared.facts_of(column)}
         designed = design(

@@ -16,7 +16,7 @@ from dpsql.privacy.features.feature import (
     MeanAndVariance,
     PartialSum,
     Readout,
-    Scaled,
+    ScaledExpr,
     Shape,
     Values,
 )
@@ -26,8 +26,8 @@ from dpsql.rewrite.syntax.named.aggregate_names import OF_TWO, STATISTICS, Stati
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 NAMES: Sequence[StatisticName] = get_args(StatisticName)
-X = Scaled(Const(1, SqlType.INTEGER), Interval.of(-2, 6))
-Y = Scaled(Const(2, SqlType.INTEGER), Interval.of(0, 10))
+X = ScaledExpr(Const(1, SqlType.INTEGER), Interval.of(-2, 6))
+Y = ScaledExpr(Const(2, SqlType.INTEGER), Interval.of(0, 10))
 FEATURES = {
     PartialSum.U: Feature(Shape.VALUE, x=X),
     PartialSum.V: Feature(Shape.VALUE, x=Y),

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.model import MechanismName, Policy, Privacy
-from dpsql.privacy.measurement.plan import KeySearch, MeasurementPlan, chosen
+from dpsql.privacy.measurement.plan import KeySearch, MeasurementPlan, choose_plans
 from tests.support.exactness import plans
 from tests.support.fix_policy import with_rows
 from tests.support.fix_world import World
@@ -26,7 +26,7 @@ def _plan(policy: Policy, world: World, sql: str, most: int, role: str = "explor
 
 
 def _searches(plan: MeasurementPlan, epsilon: Fraction = Fraction(1), least: Fraction = LEAST) -> bool:
-    (taken,) = chosen([plan], epsilon, least)
+    (taken,) = choose_plans([plan], epsilon, least)
     return isinstance(taken.finder, KeySearch)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.policy.model import Column, Policy, SqlType
 from dpsql.privacy.features.feature import Shape
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.planner import expected_loss
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.rewrite.analysis.groups import NO_KEYS
@@ -24,7 +24,7 @@ ONE, VALUE, SIGNED = (shape.name for shape in (Shape.ONE, Shape.VALUE, Shape.SIG
 
 def test_the_loss_is_measured_in_noise() -> None:
     """A row in two hundred of a million, where noise has the scale of 20 rows / ε."""
-    bound = Bound(UNIT, 20, Form.REWEIGHT)
+    bound = ContributionBound(UNIT, 20, Form.REWEIGHT)
     assert expected_loss(10**6, NO_KEYS, bound, Fraction(1)) == 250
     assert expected_loss(10**6, NO_KEYS, bound, Fraction(1, 10)) == 25
 
@@ -32,12 +32,12 @@ def test_the_loss_is_measured_in_noise() -> None:
 @pytest.mark.parametrize("form", [Form.UNIQUE, Form.TRUNCATE])
 def test_nothing_is_lost_where_nothing_is_weighed(form: Form) -> None:
     """Of units with one row each, and where rows are selected, which loses whatever is summed."""
-    assert expected_loss(10**6, NO_KEYS, Bound(UNIT, 20, form), Fraction(1)) == 0
+    assert expected_loss(10**6, NO_KEYS, ContributionBound(UNIT, 20, form), Fraction(1)) == 0
 
 
 def test_nothing_is_expected_of_a_table_of_unknown_size() -> None:
     """Nobody says how many rows there are."""
-    assert expected_loss(None, NO_KEYS, Bound(UNIT, 20, Form.REWEIGHT), Fraction(1)) == 0
+    assert expected_loss(None, NO_KEYS, ContributionBound(UNIT, 20, Form.REWEIGHT), Fraction(1)) == 0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Policy
-from dpsql.privacy.features.feature import Scaled
+from dpsql.privacy.features.feature import ScaledExpr
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Possible
 from dpsql.rewrite.analysis.keys import listed_values
@@ -34,7 +34,7 @@ def test_multiples_of_a_step_are_those_that_would_be_listed(
     possible = Possible.of(ref, env)
     assert possible == Possible(step=column.step or Fraction(0))
     listed = Possible(tuple(sorted(Fraction(value) for value in listed_values(ref, env, _MOST) if value is not None)))
-    histogram = cast("Histogram", SimpleNamespace(x=Scaled(ref, interval)))
+    histogram = cast("Histogram", SimpleNamespace(x=ScaledExpr(ref, interval)))
     for place in range(-10, 211):
         number = ends[0] + Fraction(place, 200) * width
         if listed.listed:

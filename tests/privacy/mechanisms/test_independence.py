@@ -83,8 +83,8 @@ DRAWN: Mapping[str, Draw] = {
     "extreme.minimum": lambda e, n: extreme.minimum(e, _same(n), EPSILON, MASS),
     "gaussian_selection.GaussianSelection.shown": lambda e, n: _KEYS.shown(e, [_KEYS.least] * n),
     "k_norm.draw": lambda e, n: draw(e, 9, WIDE, n),
-    "partition_selection.shown": lambda e, n: partition_selection.shown(
-        e, [partition_selection.even(_CHANCES)] * n, _CHANCES
+    "partition_selection.shown": lambda e, n: partition_selection.select_keys(
+        e, [partition_selection.units_for_even_chance(_CHANCES)] * n, _CHANCES
     ),
     "quantile.permute_and_flip": lambda e, n: permute_and_flip(e, _same(n), EPSILON, MASS),
     "quantile.quantile": lambda e, n: quantile.quantile(e, _same(n), Fraction(1, 2), EPSILON, MASS),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpsql.privacy.mechanisms.entropy import exp_bounds
-from dpsql.privacy.mechanisms.partition_selection import _ONE, _chances, chances, shown
+from dpsql.privacy.mechanisms.partition_selection import _ONE, _chances, chances, select_keys
 from tests.support.laws import as_far
 
 GRID = [
@@ -53,7 +53,7 @@ def test_keys_are_shown_as_often_as_their_chance() -> None:
     entropy = np.random.default_rng(4).bytes
     epsilon, delta, keys, n = Fraction(2), Fraction(1, 10), 2, 20_000
     for units in (0, 1, 2, 3, 50):
-        shows = sum(shown(entropy, [units] * n, chances(epsilon, delta, keys)))
+        shows = sum(select_keys(entropy, [units] * n, chances(epsilon, delta, keys)))
         every = _chances(Fraction(1), 1 - Fraction(math.sqrt(0.9)))
         expected = every[min(units, len(every) - 1)] / _ONE
         assert as_far(shows, n, expected) > 1e-6

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dpsql.privacy.features.feature import ONE
-from dpsql.privacy.measurement.plan import AddedUp, Run
+from dpsql.privacy.measurement.plan import AddedUp, GroupRun
 from dpsql.privacy.release.postprocess import added_up, risen
 
 
-def _run(first: int, number: int = 1, factor: int = 1) -> Run:
-    return Run(range(first, first + number), factor)
+def _run(first: int, number: int = 1, factor: int = 1) -> GroupRun:
+    return GroupRun(range(first, first + number), factor)
 
 
 def test_lines_are_sums() -> None:

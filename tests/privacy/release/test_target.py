@@ -14,7 +14,7 @@ from dpsql.privacy.measurement.plan import MeasurementPlan, StatisticOutput
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.release import Draws, Release, estimates
-from dpsql.privacy.release.target import further, is_met, lasting
+from dpsql.privacy.release.target import irreducible_error, is_met, next_payment
 from tests.support.exactness import plans
 from tests.support.fix_world import World
 from tests.support.memory import Memory
@@ -51,7 +51,7 @@ def test_a_value_is_judged_without_its_own_noise(times: float, met: bool, policy
     width, error = _spread(sums, readout, _released(sums, 1e5)), Fraction(1, 4)
     draws = _released(sums, times * width / float(error))
     assert is_met(plan, 0, draws, error, LADDER) is met
-    assert (further(plan, 0, draws, error, LADDER) is None) is met
+    assert (next_payment(plan, 0, draws, error, LADDER) is None) is met
 
 
 @pytest.mark.parametrize("below", [0.0, 0.5, 1.0, 3.0])
@@ -74,7 +74,7 @@ def test_what_is_paid_next_is_what_the_value_asks_for(policy: Policy, world: Wor
     width = _spread(sums, readout, _released(sums, 1e5))
     for times in (0.1, 0.5, 1.5, 5.0):
         draws = _released(sums, times * width)
-        step = further(plan, 0, draws, Fraction(1, 10), LADDER)
+        step = next_payment(plan, 0, draws, Fraction(1, 10), LADDER)
         assert step in LADDER
         assert Fraction(1, 20) <= step <= 1 - Fraction(1, 20)
 
@@ -109,7 +109,7 @@ def test_choices_are_compared_with_the_one_before(
     assert isinstance(histogram, Histogram)
     draws = _chosen(histogram, choices)
     assert is_met(plan, 0, draws, Fraction(1, 10), LADDER) is met
-    assert (further(plan, 0, draws, Fraction(1, 10), LADDER) is None) is met
+    assert (next_payment(plan, 0, draws, Fraction(1, 10), LADDER) is None) is met
 
 
 def test_what_a_chosen_bound_takes_off_most_likely_counts(policy: Policy, world: World) -> None:
@@ -120,7 +120,7 @@ def test_what_a_chosen_bound_takes_off_most_likely_counts(policy: Policy, world:
         chosen = replace(exact, chosen=ChosenBound(sums.bound.rows, cut, ROWS // 8))
         draws = Draws(((replace(sums, epsilon=Fraction(1)), Release.from_bytes(chosen.to_bytes())),))
         assert is_met(plan, 0, draws, Fraction(1, 10), LADDER) is met
-        assert (lasting(plan, 0, draws, Fraction(1, 10)) is None) is met
+        assert (irreducible_error(plan, 0, draws, Fraction(1, 10)) is None) is met
 
 
 def test_of_few_units_nobody_knows(policy: Policy, world: World) -> None:
@@ -130,7 +130,7 @@ def test_of_few_units_nobody_knows(policy: Policy, world: World) -> None:
     chosen = replace(exact, chosen=ChosenBound(sums.bound.rows, 0, ROWS // 4, few=True))
     draws = Draws(((replace(sums, epsilon=Fraction(1)), Release.from_bytes(chosen.to_bytes())),))
     assert not is_met(plan, 0, draws, Fraction(1, 10), LADDER)
-    assert str(lasting(plan, 0, draws, Fraction(1, 10))).startswith("there are too few units (rider)")
+    assert str(irreducible_error(plan, 0, draws, Fraction(1, 10))).startswith("there are too few units (rider)")
 
 
 def test_what_a_chosen_bound_takes_off_counts(policy: Policy, world: World) -> None:
@@ -141,8 +141,8 @@ def test_what_a_chosen_bound_takes_off_counts(policy: Policy, world: World) -> N
         chosen = replace(exact, chosen=ChosenBound(sums.bound.rows, cut))
         draws, error = Draws(((replace(sums, epsilon=Fraction(1)), chosen),)), Fraction(1, 10)
         assert is_met(plan, 0, draws, error, LADDER) is met
-        assert (lasting(plan, 0, draws, error) is None) is met
-        assert further(plan, 0, draws, error, LADDER) is None
+        assert (irreducible_error(plan, 0, draws, error) is None) is met
+        assert next_payment(plan, 0, draws, error, LADDER) is None
 
 
 @pytest.mark.parametrize("width", [0, 3, 40, 4095])
@@ -155,6 +155,6 @@ def test_a_choice_with_its_width_tells_what_more_it_takes(width: int, policy: Po
     draws = Draws(((told, Release([[100, width]])),))
     plan = replace(plan, parts=(told,))
     assert is_met(plan, 0, draws, Fraction(1, 10), LADDER) is (width < 10)
-    step = further(plan, 0, draws, Fraction(1, 10), LADDER)
+    step = next_payment(plan, 0, draws, Fraction(1, 10), LADDER)
     assert (step is None) is (width < 10)
     assert is_met(plan, 0, draws, Fraction(1, 250), LADDER) is False  # half of the bucket is half a percent

@@ -7,7 +7,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Policy
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.rewrite.analysis.bounds import bounded, countable, facts
+from dpsql.rewrite.analysis.bounds import countable, facts, require_interval
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Facts, IntervalValue
 from tests.rewrite.refs import BOOL, DOUBLE, ENV, FARE, PICKED, SEATS, TIMESTAMP, apply, column, number
 from tests.support.exactness import plans
@@ -53,7 +53,7 @@ def test_what_is_not_bounded_says_how_it_could_be() -> None:
     """A divisor that can be 0 is kept away from it in WHERE."""
     quotient = apply("div", number(60), SEATS)
     with pytest.raises(MissingBounds, match="the possible values of 60 / seats are not bounded") as refused:
-        bounded(quotient, facts(quotient, ENV))
+        require_interval(quotient, facts(quotient, ENV))
     assert refused.value.because == "values-not-bounded"
 
 

@@ -5,12 +5,12 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Const, Expr, Ref, Unit, both
 from tests.rewrite.refs import BOOL, DAY, DOUBLE, ENV, FARE, NUMERIC, PICKED, SEATS, TIMESTAMP, apply, number
 
-DECLARED = Declared({("t", ref.name): facts for ref, facts in ENV.items() if isinstance(ref, Ref)})
+DECLARED = DeclaredFacts({("t", ref.name): facts for ref, facts in ENV.items() if isinstance(ref, Ref)})
 TWICE = apply("mul", FARE, number(2), type_=DOUBLE)
 LEAST = apply("least", FARE, number(30), type_=DOUBLE)
 GREATEST = apply("greatest", FARE, number(30), type_=DOUBLE)
@@ -58,7 +58,7 @@ def case(when: Expr, then: Expr, other: Expr) -> Expr:
 )
 def test_a_condition_narrows_what_is_computed_with(where: Expr, low: int, high: int) -> None:
     """No row that passes has a value beyond, as both engines compute it."""
-    narrowed_env = narrowed([FARE], where, DECLARED)
+    narrowed_env = refine_by_predicate([FARE], where, DECLARED)
     assert narrowed_env is not None
     interval = narrowed_env[FARE].interval
     assert interval is not None
@@ -67,8 +67,8 @@ def test_a_condition_narrows_what_is_computed_with(where: Expr, low: int, high: 
 
 def test_whole_numbers_are_narrowed_to_the_last_that_passes() -> None:
     """Times are counted in microseconds."""
-    seats = narrowed([SEATS], condition("lt", apply("mul", SEATS, number(2)), 9), DECLARED)
-    picked = narrowed([PICKED], condition("eq", TO_DAY, Const(DAY, TIMESTAMP)), DECLARED)
+    seats = refine_by_predicate([SEATS], condition("lt", apply("mul", SEATS, number(2)), 9), DECLARED)
+    picked = refine_by_predicate([PICKED], condition("eq", TO_DAY, Const(DAY, TIMESTAMP)), DECLARED)
     assert seats is not None
     assert seats[SEATS].interval == Interval.of(0, 4)
     assert picked is not None
@@ -88,7 +88,7 @@ def test_whole_numbers_are_narrowed_to_the_last_that_passes() -> None:
 )
 def test_null_stays_where_a_condition_can_hold_of_it(where: Expr, *, nullable: bool) -> None:
     """`least(NULL, 30)` is 30."""
-    narrowed_env = narrowed([FARE], where, DECLARED)
+    narrowed_env = refine_by_predicate([FARE], where, DECLARED)
     assert narrowed_env is not None
     assert narrowed_env[FARE].nullable is nullable
 
@@ -105,7 +105,7 @@ def test_null_stays_where_a_condition_can_hold_of_it(where: Expr, *, nullable: b
 )
 def test_what_no_row_can_satisfy_is_known(where: Expr) -> None:
     """The answer is then a public zero."""
-    assert narrowed([FARE], where, DECLARED) is None
+    assert refine_by_predicate([FARE], where, DECLARED) is None
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,6 @@ def test_what_no_row_can_satisfy_is_known(where: Expr) -> None:
 )
 def test_what_is_not_understood_says_nothing(where: Expr) -> None:
     """Nor does a constant that is another in double precision."""
-    narrowed_env = narrowed([FARE], where, DECLARED)
+    narrowed_env = refine_by_predicate([FARE], where, DECLARED)
     assert narrowed_env is not None
     assert narrowed_env[FARE].interval == Interval.of(-5, 150)

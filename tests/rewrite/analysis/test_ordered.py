@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.analysis.narrowing import first_with_room, last_with_room
+from dpsql.rewrite.analysis.predicates import first_with_room, last_with_room
 
 _NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 _WHOLE = st.integers(-(2**63), 2**63)

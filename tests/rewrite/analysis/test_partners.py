@@ -7,7 +7,7 @@ import pytest
 from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, Ref
-from dpsql.rewrite.translate.rows.relations import most_partners
+from dpsql.rewrite.translate.rows.relations import join_fan_out
 
 
 def _ref(source: int, name: str, type_: SqlType) -> Ref:
@@ -57,7 +57,7 @@ def test_rows_that_one_row_can_meet(
     conditions: tuple[Expr, ...], rows: list[dict[Ref, Value | None]], most: int
 ) -> None:
     """Those that have a number in common, at least one."""
-    assert most_partners(conditions, 1, rows) == most
+    assert join_fan_out(conditions, 1, rows) == most
 
 
 def test_stretches_of_time_that_are_computed() -> None:
@@ -65,4 +65,4 @@ def test_stretches_of_time_that_are_computed() -> None:
     rows: list[dict[Ref, Value | None]] = [{AT: Fraction(day * DAY)} for day in range(5)]
     for days in (1, 2):
         end = Apply("shift", (AT,), SqlType.TIMESTAMP, IntervalValue(0, days, 0))
-        assert most_partners((_is("ge", T, AT), _is("lt", T, end)), 1, rows) == days
+        assert join_fan_out((_is("ge", T, AT), _is("lt", T, end)), 1, rows) == days

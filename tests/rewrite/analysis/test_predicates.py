@@ -3,13 +3,13 @@
 import pytest
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.analysis.bounds import blurred, where
-from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.bounds import facts_where, has_inexact_constants
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.ir.expr import FALSE, Const, Expr, Ref, both
 from tests.rewrite.refs import BOOL, DOUBLE, ENV, FARE, NUMERIC, PAID, SEATS, TEXT, apply, number
 
-DECLARED = Declared({("t", ref.name): facts for ref, facts in ENV.items() if isinstance(ref, Ref)})
+DECLARED = DeclaredFacts({("t", ref.name): facts for ref, facts in ENV.items() if isinstance(ref, Ref)})
 
 
 def compared(op: str, value: int) -> Expr:
@@ -30,7 +30,7 @@ def compared(op: str, value: int) -> Expr:
 )
 def test_conjuncts_narrow_a_column(condition: Expr, interval: Interval) -> None:
     """What is not understood says nothing."""
-    narrowed_env = narrowed([SEATS], condition, DECLARED)
+    narrowed_env = refine_by_predicate([SEATS], condition, DECLARED)
     assert narrowed_env is not None
     assert narrowed_env[SEATS].interval == interval
 
@@ -46,7 +46,7 @@ def test_conjuncts_narrow_a_column(condition: Expr, interval: Interval) -> None:
 )
 def test_conditions_reach_through_signs(condition: Expr, low: int, high: int) -> None:
     """What only takes a sign away, or turns it, is computed without rounding."""
-    narrowed_env = narrowed([FARE], condition, DECLARED)
+    narrowed_env = refine_by_predicate([FARE], condition, DECLARED)
     assert narrowed_env is not None
     assert narrowed_env[FARE].interval == Interval.of(low, high)
 
@@ -63,12 +63,12 @@ def test_conditions_reach_through_signs(condition: Expr, low: int, high: int) ->
 )
 def test_what_no_row_can_satisfy_is_known(condition: Expr) -> None:
     """The answer is then a public zero."""
-    assert narrowed([SEATS], condition, DECLARED) is None
+    assert refine_by_predicate([SEATS], condition, DECLARED) is None
 
 
 def test_a_condition_leaves_some_values_of_a_domain() -> None:
     """NULL stays out of every comparison."""
-    narrowed_env = narrowed([PAID], apply("eq", PAID, Const("card", TEXT), type_=BOOL), DECLARED)
+    narrowed_env = refine_by_predicate([PAID], apply("eq", PAID, Const("card", TEXT), type_=BOOL), DECLARED)
     assert narrowed_env is not None
     assert narrowed_env[PAID].values == ("card",)
     assert not narrowed_env[PAID].nullable
@@ -77,9 +77,9 @@ def test_a_condition_leaves_some_values_of_a_domain() -> None:
 @pytest.mark.parametrize(("holds", "interval"), [(True, Interval.of(0, 1)), (False, Interval.of(2, 6))])
 def test_branches_know_their_conditions(*, holds: bool, interval: Interval) -> None:
     """Where one does not hold, its opposite does, or it is NULL."""
-    assert where(compared("lt", 2), ENV, holds=holds)[SEATS].interval == interval
+    assert facts_where(compared("lt", 2), ENV, holds=holds)[SEATS].interval == interval
     either = apply("or", compared("lt", 2), compared("eq", 6), type_=BOOL)
-    assert where(either, ENV, holds=False)[SEATS].interval == Interval.of(2, 5)
+    assert facts_where(either, ENV, holds=False)[SEATS].interval == Interval.of(2, 5)
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_branches_know_their_conditions(*, holds: bool, interval: Interval) -> N
 )
 def test_constants_that_double_precision_changes_decide_nothing(value: Const, *, blur: bool) -> None:
     """From 2^53 on a number may equal its neighbour, for the engine."""
-    assert blurred(apply("eq", FARE, value, type_=BOOL)) is blur
+    assert has_inexact_constants(apply("eq", FARE, value, type_=BOOL)) is blur

@@ -3,8 +3,8 @@
 import pytest
 
 from dpsql.question import Argument
-from dpsql.rewrite.bind.plain import counts_of, with_counts
-from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.bind.deparsed import counts_of, with_counts
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 FORMS = {
     ("SELECT 1 FROM t OFFSET $1", "0", "bigint"): "SELECT 1 FROM t OFFSET 0",
@@ -22,7 +22,7 @@ FORMS = {
 def test_what_decides_is_read_as_written(form: tuple[str, str | None, str], wanted: str | None) -> None:
     """0, 1 and NULL, through casts between numbers; no cast that makes another number of them."""
     text, value, kind = form
-    tree = parsed(text)
+    tree = parse_query(text)
     assert tree is not None
     before = render(tree)
     with_counts(tree, counts_of(text, (Argument(value, kind),)))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import with_ctes_inside
-from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.bind.deparsed import with_ctes_inside
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 INSIDE = {
     "SELECT (WITH x AS (SELECT t.a FROM t WHERE t.b = z.c) SELECT count(*) AS n FROM x) AS n FROM z": (
@@ -28,7 +28,7 @@ KEPT = [
 @pytest.mark.parametrize(("said", "made"), INSIDE.items())
 def test_what_is_read_once_stands_there(said: str, made: str) -> None:
     """By the names that its columns had; what nobody reads is gone."""
-    tree = parsed(said)
+    tree = parse_query(said)
     assert tree is not None
     with_ctes_inside(tree)
     assert render(tree) == made
@@ -37,7 +37,7 @@ def test_what_is_read_once_stands_there(said: str, made: str) -> None:
 @pytest.mark.parametrize("said", KEPT)
 def test_others_stay(said: str) -> None:
     """Those of the whole query, what is read twice, what names itself, and what is to be computed first."""
-    tree = parsed(said)
+    tree = parse_query(said)
     assert tree is not None
     before = render(tree)
     with_ctes_inside(tree)

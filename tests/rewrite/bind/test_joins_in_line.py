@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import with_joins_in_line
-from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.bind.deparsed import with_joins_in_line
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 IN_LINE = {
     "SELECT 1 AS n FROM d, (t JOIN z ON t.a = z.a) WHERE d.x < t.x": (
@@ -37,7 +37,7 @@ KEPT = [
 @pytest.mark.parametrize(("said", "made"), IN_LINE.items())
 def test_brackets_are_not_needed(said: str, made: str) -> None:
     """Of inner joins, and of left ones within; what they were joined on is a condition."""
-    tree = parsed(said)
+    tree = parse_query(said)
     assert tree is not None
     with_joins_in_line(tree)
     assert render(tree) == made
@@ -46,7 +46,7 @@ def test_brackets_are_not_needed(said: str, made: str) -> None:
 @pytest.mark.parametrize("said", KEPT)
 def test_others_stay(said: str) -> None:
     """What makes rows of those in brackets, and what merges columns of several tables."""
-    tree = parsed(said)
+    tree = parse_query(said)
     assert tree is not None
     before = render(tree)
     with_joins_in_line(tree)

@@ -8,10 +8,10 @@ import pytest
 
 from dpsql.errors import DpsqlError
 from dpsql.question import ColumnDescription, Settings
-from dpsql.rewrite.bind.plain import in_plain_words
-from dpsql.rewrite.bind.reading import Binder, BoundReader, KnownForms, compared_form_of, form_of
-from dpsql.rewrite.syntax.read.dialect import parsed, render
-from dpsql.rewrite.syntax.read.parse import query_place
+from dpsql.rewrite.bind.bound_reader import Binder, BoundReader, KnownForms, compared_form_of, form_of
+from dpsql.rewrite.bind.deparsed import in_plain_words
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
+from dpsql.rewrite.syntax.read.parse import locate_lone_query
 from tests.support.fix_world import World
 from tests.support.golden import load
 from tests.support.samples import examples
@@ -59,7 +59,7 @@ def test_postgresql_says_the_same_of_all_texts_of_a_form(part: int, world: World
     chance, seen = random.Random(part), 0  # noqa: S311
     shadow = world.oracle(Settings())
     for sql in GOLDEN[part::PARTS][: examples(60, 10_000)]:
-        place = query_place(sql)
+        place = locate_lone_query(sql)
         try:
             text = shadow.canonical(sql if place is None else sql[place[1] : place[2]], ())
             columns = shadow.described([text], ())
@@ -138,7 +138,7 @@ def test_the_tree_of_a_form_is_that_of_each_query_of_it(part: int, world: World)
     chance, seen = random.Random(part), 0  # noqa: S311
     shadow = world.oracle(Settings())
     for sql in GOLDEN[part::PARTS][: examples(60, 10_000)]:
-        place = query_place(sql)
+        place = locate_lone_query(sql)
         query = sql if place is None else sql[place[1] : place[2]]
         counting = _Counting(shadow)
         reader = BoundReader(counting)
@@ -203,7 +203,7 @@ def test_sessions_that_read_names_otherwise_share_no_tree(world: World) -> None:
 
 def _is_read(text: str, shadow: Binder) -> bool | None:
     """Return whether PostgreSQL reads what our parser writes as it reads a text; None where constants move."""
-    tree = parsed(text)
+    tree = parse_query(text)
     if tree is None:
         return None
     in_plain_words(tree)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import with_own_names
-from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.bind.deparsed import with_own_names
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 NAMED = {
     "WITH a AS (SELECT 1 AS x) SELECT a.x FROM a": "WITH a AS (SELECT 1 AS x) SELECT a.x FROM a",
@@ -48,7 +48,7 @@ NAMED = {
 @pytest.mark.parametrize(("said", "named"), NAMED.items())
 def test_a_name_is_one_cte(said: str, named: str) -> None:
     """Whoever reads one reads the same as before, by the name that columns have; a table keeps its own."""
-    tree = parsed(said)
+    tree = parse_query(said)
     assert tree is not None
     with_own_names(tree)
     assert render(tree) == named

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import with_negations_within
-from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.bind.deparsed import with_negations_within
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
 from tests.support.fix_world import World
 
 WITHIN = {
@@ -17,7 +17,7 @@ AS_THEY_ARE = ("a IS NOT NULL", "NOT ROW(a, b) < ROW(b, a)", "NOT a = ANY(ARRAY[
 
 
 def _within(condition: str) -> str:
-    tree = parsed(f"SELECT {condition}")
+    tree = parse_query(f"SELECT {condition}")
     assert tree is not None
     with_negations_within(tree)
     return render(tree).removeprefix("SELECT ")

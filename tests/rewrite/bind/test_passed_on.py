@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import with_tables_in_place
-from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.bind.deparsed import with_tables_in_place
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 PASSED = {
     "SELECT t.a, t.y FROM (SELECT u.x, u.y FROM public.u) t(a)": 'SELECT t."x" AS "a", t.y FROM public.u AS t',
@@ -42,7 +42,7 @@ KEPT = [
 @pytest.mark.parametrize(("said", "made"), PASSED.items())
 def test_a_table_stands_where_its_columns_were_passed_on(said: str, made: str) -> None:
     """By whatever names they were called, and however deep; an output keeps its name."""
-    tree = parsed(said)
+    tree = parse_query(said)
     assert tree is not None
     with_tables_in_place(tree)
     assert render(tree) == made
@@ -51,7 +51,7 @@ def test_a_table_stands_where_its_columns_were_passed_on(said: str, made: str) -
 @pytest.mark.parametrize("said", KEPT)
 def test_what_does_more_stays(said: str) -> None:
     """Conditions, computed columns, two of one name, whole rows, and what names itself."""
-    tree = parsed(said)
+    tree = parse_query(said)
     assert tree is not None
     with_tables_in_place(tree)
     assert render(tree) == said

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from dpsql.question import Settings, TemporaryTable
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import not_understood, parse
 from tests.support.fix_world import World

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.rewrite.bind.plain import in_equations
-from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.bind.deparsed import in_equations
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 MADE = {
     "SELECT t.a FROM t JOIN z USING (a)": 'SELECT t.a FROM t JOIN z ON "t".a = "z".a',
@@ -34,7 +34,7 @@ KEPT = [
 @pytest.mark.parametrize(("said", "made"), MADE.items())
 def test_using_is_equations(said: str, made: str) -> None:
     """Of two tables; a name of the joined columns is that of the side which always has them."""
-    tree = parsed(said)
+    tree = parse_query(said)
     assert tree is not None
     in_equations(tree)
     assert render(tree) == made
@@ -43,7 +43,7 @@ def test_using_is_equations(said: str, made: str) -> None:
 @pytest.mark.parametrize("said", KEPT)
 def test_others_stay(said: str) -> None:
     """Of several tables, where the name stands for what is merged, or for something else; written as it was read."""
-    tree = parsed(said)
+    tree = parse_query(said)
     assert tree is not None
     in_equations(tree)
     assert render(tree) == said

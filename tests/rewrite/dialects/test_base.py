@@ -25,7 +25,7 @@ NAMED_BY = {
     "engines/duckdb/heavy_rows.py",
     "engines/postgres/engine.py",
     "engines/snapshot/copying.py",
-    "engines/snapshot/keeping.py",
+    "engines/snapshot/kept_columns.py",
     "engines/spark/engine.py",
 }
 """The engines, each of which says what it speaks, and what copies from one of them."""

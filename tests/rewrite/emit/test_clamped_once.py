@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.duckdb import DUCKDB
 from dpsql.rewrite.emit.emitter import Emitter, with_columns_clamped_once
 from dpsql.rewrite.ir.expr import Ref
@@ -31,7 +31,7 @@ def rides(policy: Policy) -> Relation:
 @pytest.fixture
 def emitter() -> Emitter:
     """Give what writes for DuckDB."""
-    return Emitter(DUCKDB, Declared({}))
+    return Emitter(DUCKDB, DeclaredFacts({}))
 
 
 def _times(fare: Ref, number: int) -> Callable[[Emitter], str]:

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.duckdb import DUCKDB
-from dpsql.rewrite.emit.binning import stepped
+from dpsql.rewrite.emit.binning import lattice_step
 from dpsql.rewrite.emit.emitter import Emitter
-from dpsql.rewrite.emit.kept import NOTHING, KeptColumns
+from dpsql.rewrite.emit.kept_columns import NOTHING, KeptColumns
 from dpsql.rewrite.ir.expr import Ref
 
 FARE = Column("fare", SqlType.DOUBLE, "double precision", Interval.of(0, 150))
@@ -19,7 +19,7 @@ STEPS = 2**20
 
 def test_columns_of_one_name_are_written_as_each_is_declared() -> None:
     """Two statements may make columns of one name; to compare references their declarations do not count."""
-    emitter = Emitter(DUCKDB, Declared({}))
+    emitter = Emitter(DUCKDB, DeclaredFacts({}))
     other = replace(REF, column=replace(FARE, bounds=Interval.of(0, 7)))
     assert other == REF
     assert "150.0" in emitter.sql(REF)
@@ -31,13 +31,13 @@ def test_columns_of_one_name_are_written_as_each_is_declared() -> None:
 
 def test_columns_are_written_by_source_and_use() -> None:
     """Neither another place in FROM nor another use of the same column is mistaken for what was written."""
-    emitter = Emitter(DUCKDB, Declared({}))
-    first, again = stepped(emitter, REF, FARE.bounds or Interval.of(0, 1), STEPS), emitter.sql(REF)
-    assert stepped(emitter, REF, Interval.of(0, 150), 2 * STEPS) != first
-    assert stepped(emitter, REF, Interval.of(0, 100), STEPS) != first
+    emitter = Emitter(DUCKDB, DeclaredFacts({}))
+    first, again = lattice_step(emitter, REF, FARE.bounds or Interval.of(0, 1), STEPS), emitter.sql(REF)
+    assert lattice_step(emitter, REF, Interval.of(0, 150), 2 * STEPS) != first
+    assert lattice_step(emitter, REF, Interval.of(0, 100), STEPS) != first
     assert emitter.present(REF) not in {first, again}
     assert emitter.sql(replace(REF, source=1)) == again.replace("s0.", "s1.")
-    assert stepped(emitter, REF, Interval.of(0, 150), STEPS) == first
+    assert lattice_step(emitter, REF, Interval.of(0, 150), STEPS) == first
 
 
 def test_what_is_no_longer_kept_is_computed() -> None:
@@ -45,12 +45,12 @@ def test_what_is_no_longer_kept_is_computed() -> None:
     step = Fraction(1, 4)
     ref = replace(REF, column=replace(FARE, step=step))
     own = int(150 / step)
-    plain = Emitter(DUCKDB, Declared({}))
-    text = stepped(plain, ref, Interval.of(0, 150), own)
+    plain = Emitter(DUCKDB, DeclaredFacts({}))
+    text = lattice_step(plain, ref, Interval.of(0, 150), own)
     kept = {"trips": KeptColumns(texts={text: "_kept"})}
-    emitter = Emitter(DUCKDB, Declared({}), kept=lambda table: kept.get(table, NOTHING))
-    assert "_kept" in stepped(emitter, ref, Interval.of(0, 150), own)
-    assert "_kept" in stepped(emitter, ref, Interval.of(0, 150), own * 8, own=own)
+    emitter = Emitter(DUCKDB, DeclaredFacts({}), kept=lambda table: kept.get(table, NOTHING))
+    assert "_kept" in lattice_step(emitter, ref, Interval.of(0, 150), own)
+    assert "_kept" in lattice_step(emitter, ref, Interval.of(0, 150), own * 8, own=own)
     kept.clear()
-    assert stepped(emitter, ref, Interval.of(0, 150), own) == text
-    assert "_kept" not in stepped(emitter, ref, Interval.of(0, 150), own * 8, own=own)
+    assert lattice_step(emitter, ref, Interval.of(0, 150), own) == text
+    assert "_kept" not in lattice_step(emitter, ref, Interval.of(0, 150), own * 8, own=own)

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from dpsql.policy.interval import Interval
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.emit.binning import Grid
 from dpsql.rewrite.emit.emitter import Emitter
 from tests.support.dialects import DUCKDB
@@ -40,7 +40,7 @@ def test_the_engine_says_the_bucket_of_each_equal_part(grid: Grid) -> None:
     """All of what the finest equal parts may be, at the ends of parts and between them; NULL stays NULL."""
     about = {(grid.each << part) + beside for part in range(grid.parts) for beside in (-1, 0, 1)}
     places = sorted({0, grid.fine - 1, *range(0, grid.fine, grid.fine // 997), *about} & set(range(grid.fine)))
-    text = grid.index(Emitter(DUCKDB, Declared({})), "x")
+    text = grid.index(Emitter(DUCKDB, DeclaredFacts({})), "x")
     with duckdb.connect() as connection:
         found = connection.execute(f"SELECT {text} FROM (SELECT unnest(?) AS x)", [[*places, None]]).fetchall()
     *indexes, of_null = (index for (index,) in found)
@@ -99,7 +99,7 @@ def test_the_engine_says_the_bucket_on_both_sides(grid: Grid) -> None:
     about = {(grid.each << part) + beside for part in range(grid.parts) for beside in (-1, 0, 1)}
     both = {grid.sides.zero + sign * place for place in about for sign in (1, -1)}
     places = sorted({0, grid.fine - 1, *range(0, grid.fine, grid.fine // 997), *both} & set(range(grid.fine)))
-    text = grid.index(Emitter(DUCKDB, Declared({})), "x")
+    text = grid.index(Emitter(DUCKDB, DeclaredFacts({})), "x")
     with duckdb.connect() as connection:
         found = connection.execute(f"SELECT {text} FROM (SELECT unnest(?) AS x)", [[*places, None]]).fetchall()
     *indexes, of_null = (index for (index,) in found)

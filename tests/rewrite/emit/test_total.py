@@ -7,9 +7,9 @@ import pytest
 from dpsql.errors import DpsqlError, MissingBounds
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType
-from dpsql.rewrite.analysis.bounds import facts, where
-from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.bounds import facts, facts_where
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Ref
 from tests.support.exactness import Measured, measurements
 from tests.support.fix_world import World
@@ -81,7 +81,9 @@ def _narrowed(ref: Ref, op: str, value: Fraction | int, type_: SqlType, factor: 
     """Return what is known where `ref op value` holds of what is 0 there exactly, times a large factor."""
     env = dict(_DECLARED)
     condition = Apply(op, (ref, Const(value, type_)), SqlType.BOOLEAN)
-    narrowed_env = where(condition, env, holds=True) if ref is _LONG else narrowed([ref], condition, _Only())
+    narrowed_env = (
+        facts_where(condition, env, holds=True) if ref is _LONG else refine_by_predicate([ref], condition, _Only())
+    )
     assert narrowed_env is not None
     expr: Expr = Apply("sub", (ref, Const(value if ref is _LONG else 0, ref.type)), ref.type)
     for _ in range(1 if ref is _LONG else 3):
@@ -89,7 +91,7 @@ def _narrowed(ref: Ref, op: str, value: Fraction | int, type_: SqlType, factor: 
     return facts(expr, narrowed_env)
 
 
-class _Only(Declared):
+class _Only(DeclaredFacts):
     """The facts above."""
 
     def __init__(self) -> None:

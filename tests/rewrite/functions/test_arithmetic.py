@@ -5,7 +5,7 @@ import pytest
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.functions.table import TABLE
-from dpsql.rewrite.ir.expr import Apply, Whole
+from dpsql.rewrite.ir.expr import AllWhole, Apply
 from tests.rewrite.refs import BIGINT, DOUBLE, ENV, FARE, SEATS, apply, number
 
 
@@ -19,7 +19,7 @@ from tests.rewrite.refs import BIGINT, DOUBLE, ENV, FARE, SEATS, apply, number
         (apply("div", SEATS, number(4)), 0, 1),
         (apply("mod", SEATS, number(4)), 0, 3),
         (apply("mod", FARE, number(4), type_=DOUBLE), -4, 4),
-        (apply("mod", FARE, number(4), type_=DOUBLE, option=Whole()), -3, 3),
+        (apply("mod", FARE, number(4), type_=DOUBLE, option=AllWhole()), -3, 3),
         (apply("neg", FARE, type_=DOUBLE), -150, 5),
         (apply("abs", FARE, type_=DOUBLE), 0, 150),
         (apply("sign", FARE, type_=DOUBLE), -1, 1),

@@ -3,7 +3,7 @@
 import pytest
 
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.functions.temporal import compared, truncated
+from dpsql.rewrite.functions.temporal import compared_times, truncated_time
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Unit
 
 AT = Ref(0, "t", "at", Column("at", SqlType.TIMESTAMP, "timestamp"))
@@ -31,8 +31,8 @@ def _cut(unit: str, expr: Expr) -> Expr:
 )
 def test_a_comparison_says_from_and_up_to(how: str, as_it_is: object, turned: object) -> None:
     """On whichever side the constant stands."""
-    assert compared(_is(how, AT, FIVE), AT) == as_it_is
-    assert compared(_is(how, FIVE, AT), AT) == turned
+    assert compared_times(_is(how, AT, FIVE), AT) == as_it_is
+    assert compared_times(_is(how, FIVE, AT), AT) == turned
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,15 @@ def test_a_comparison_says_from_and_up_to(how: str, as_it_is: object, turned: ob
 )
 def test_nothing_else_is_one(condition: Expr) -> None:
     """Least of all what reads the time in another way."""
-    assert compared(condition, AT) is None
+    assert compared_times(condition, AT) is None
 
 
 def test_keys_cut_a_time() -> None:
     """Each as PostgreSQL does; what is cut to a month first is not of its day any more."""
     as_date = Apply("timestamp_to_date", (AT,), SqlType.DATE)
-    assert truncated(as_date, AT) == truncated(_cut("day", AT), AT) == truncated(DAY, DAY) == "day"
-    assert truncated(_cut("month", as_date), AT) == truncated(_cut("month", _cut("day", AT)), AT) == "month"
-    assert truncated(Apply("timestamp_to_date", (_cut("week", AT),), SqlType.DATE), AT) == "week"
-    assert truncated(_cut("month", Apply("date_to_timestamp", (DAY,), SqlType.TIMESTAMP)), DAY) == "month"
+    assert truncated_time(as_date, AT) == truncated_time(_cut("day", AT), AT) == truncated_time(DAY, DAY) == "day"
+    assert truncated_time(_cut("month", as_date), AT) == truncated_time(_cut("month", _cut("day", AT)), AT) == "month"
+    assert truncated_time(Apply("timestamp_to_date", (_cut("week", AT),), SqlType.DATE), AT) == "week"
+    assert truncated_time(_cut("month", Apply("date_to_timestamp", (DAY,), SqlType.TIMESTAMP)), DAY) == "month"
     for other in (AT, _cut("day", _cut("month", AT)), Apply("extract", (AT,), SqlType.NUMERIC), DAY, FIVE):
-        assert truncated(other, AT) is None
+        assert truncated_time(other, AT) is None

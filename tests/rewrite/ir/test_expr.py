@@ -11,7 +11,7 @@ from dpsql.rewrite.ir.expr import (
     TimeField,
     both,
     conjuncts,
-    factored,
+    factor_out,
     option,
     refs,
     walk,
@@ -33,10 +33,10 @@ def test_what_all_sides_share_comes_first() -> None:
     """Joins are looked for among conditions that always hold."""
     c = apply("is_null", FARE, type_=BOOL)
     either = apply("or", both(A, B), both(A, c), type_=BOOL)
-    assert factored(either) == both(A, apply("or", B, c, type_=BOOL))
-    assert factored(apply("or", A, both(A, B), type_=BOOL)) == A
-    assert factored(apply("or", A, B, type_=BOOL)) == apply("or", A, B, type_=BOOL)
-    assert factored(A) == A
+    assert factor_out(either) == both(A, apply("or", B, c, type_=BOOL))
+    assert factor_out(apply("or", A, both(A, B), type_=BOOL)) == A
+    assert factor_out(apply("or", A, B, type_=BOOL)) == apply("or", A, B, type_=BOOL)
+    assert factor_out(A) == A
 
 
 def test_columns_are_found_once_in_order() -> None:

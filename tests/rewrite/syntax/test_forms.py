@@ -19,8 +19,8 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy, Table
 from dpsql.question import Settings
-from dpsql.rewrite.bind.reading import BoundReader
-from dpsql.rewrite.syntax.forms.decorrelate import decorrelated
+from dpsql.rewrite.bind.bound_reader import BoundReader
+from dpsql.rewrite.syntax.forms.decorrelate import decorrelate
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.syntax.whole import scopes
@@ -243,12 +243,12 @@ def test_a_mistake_would_be_seen(in_the_shop: Judge, monkeypatch: pytest.MonkeyP
     """A join that loses the rows without a partner."""
 
     def wrong(select: exp.Select, *args: object, **named: object) -> object:
-        made = decorrelated(select, *args, **named)  # type: ignore[arg-type]
+        made = decorrelate(select, *args, **named)  # type: ignore[arg-type]
         for join in select.args.get("joins") or ():
             join.set("side", None)
         return made
 
-    monkeypatch.setattr(scopes, "decorrelated", wrong)
+    monkeypatch.setattr(scopes, "decorrelate", wrong)
     sql = "SELECT count(*) FROM customers c WHERE (SELECT count(*) FROM orders o WHERE o.buyer = c.customer) < 2"
     (step,) = in_the_shop.steps(sql, monkeypatch)
     assert in_the_shop.differs(step)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.read.parse import Wrap, parse
 
 QUERY = "select count(*) from rides"
@@ -34,7 +34,7 @@ WRAPPED = [
 @pytest.mark.parametrize(("text", "wrap", "prefix", "suffix"), WRAPPED)
 def test_query_is_found_in_what_stands_around_it(text: str, wrap: Wrap, prefix: str | None, suffix: str) -> None:
     """By tokens: whatever stands in comments and literals ends nothing."""
-    statement = parse(text, parsed)
+    statement = parse(text, parse_query)
     assert statement is not None
     assert (statement.wrap, statement.around[1]) == (wrap, suffix)
     assert prefix is None or statement.prefix == prefix

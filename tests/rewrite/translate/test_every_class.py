@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError, InternalError
 from dpsql.policy.model import Policy
-from dpsql.rewrite.bind.reading import BoundReader
+from dpsql.rewrite.bind.bound_reader import BoundReader
 from dpsql.rewrite.syntax.named.aggregate_names import top_aggregates
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.read.parse import parse
 from dpsql.rewrite.translate.public.speller import SPOKEN
 from dpsql.rewrite.translate.values.context import Translator
@@ -104,7 +104,7 @@ def test_every_class_that_is_handled_stands_in_a_golden_statement(world: World) 
 def _golden_classes(world: World) -> Iterator[type[exp.Expr]]:
     for golden in load():
         if golden.verdict == "answered" and golden.cost:
-            for read in (BoundReader(world.oracle()), parsed):  # as views are read where there is no shadow yet
+            for read in (BoundReader(world.oracle()), parse_query):  # as views are read where there is no shadow yet
                 statement = parse(golden.sql, read)  # None where only parts are understood
                 queries = statement.queries if statement is not None else ()
                 yield from (type(node) for query in queries for node in query.tree.walk())

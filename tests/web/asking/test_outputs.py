@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.web.asking.answered import output_columns
+from dpsql.web.asking.answers import output_columns
 
 TEXT, WHOLE, REAL, STAMP = 25, 20, 701, 1114
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsql.web.site import Gone, Refused
+from dpsql.web.site import ServerLost, ServerRefused
 from tests.web.browsing import Browser
 from tests.web.conftest import Server
 
@@ -59,7 +59,7 @@ def test_an_answer_needs_a_query(visit: Visit, server: Server) -> None:
 def test_a_refusal_has_its_place(visit: Visit, server: Server) -> None:
     """In the text as it was typed, counted as browsers count."""
     browser = visit("ana")
-    server.refusal = Refused('column "fre" does not exist', "Perhaps you meant fare.", None, 12)
+    server.refusal = ServerRefused('column "fre" does not exist', "Perhaps you meant fare.", None, 12)
     reply = browser.post("/ask/answer", statement="/* 🚕 */ SELECT avg(fre) FROM rides")
     told = reply.json()
     assert reply.status_code == 409
@@ -70,7 +70,7 @@ def test_a_refusal_has_its_place(visit: Visit, server: Server) -> None:
 def test_a_lost_connection_logs_out(visit: Visit, server: Server) -> None:
     """The page keeps what was written, and says so itself."""
     browser = visit("ana")
-    server.refusal = Gone()
+    server.refusal = ServerLost()
     assert browser.post("/ask/answer", statement="SELECT 1").status_code == 401
     assert browser.get("/ask/who").status_code == 401
 

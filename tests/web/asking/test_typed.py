@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from dpsql.policy.model import Period, Privacy, Role, RoleBudget
-from dpsql.web.asking.answered import LONGEST_STATEMENT, begins_at, settings_of, typed_statement
+from dpsql.web.asking.answers import LONGEST_STATEMENT, begins_at, settings_of, typed_statement
 from dpsql.web.inputs import BadField
 
 ROLE = Role("analyst", "passenger", RoleBudget(Privacy(Fraction(10)), Period.NEVER), Privacy(Fraction(1, 2)))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.wire.intercept.classify import ExecuteNamed, LeftOut, Prepare, RefusedStatement, read
-from dpsql.wire.intercept.prepared import Allowance, Kept, Prepared, PreparedStatements
+from dpsql.wire.intercept.classify import ExecuteNamed, LeftOut, Prepare, RefusedStatement, classify_statement
+from dpsql.wire.intercept.prepared_statements import Allowance, PreparedStatement, PreparedStatements, SharedAllowance
 from dpsql.wire.protocol.messages import Limits
 
 PREPARES = [
@@ -19,7 +19,7 @@ PREPARES = [
 @pytest.mark.parametrize(("statement", "name", "inner"), PREPARES)
 def test_prepare_is_taken_apart(statement: str, name: str, inner: str) -> None:
     """Name as PostgreSQL keeps it, and what is prepared."""
-    assert read(statement) == Prepare(name, inner)
+    assert classify_statement(statement) == Prepare(name, inner)
 
 
 EXECUTES = [
@@ -32,7 +32,7 @@ EXECUTES = [
 @pytest.mark.parametrize(("statement", "name", "arguments"), EXECUTES)
 def test_execute_is_taken_apart(statement: str, name: str, arguments: str) -> None:
     """Name and arguments."""
-    assert read(statement) == ExecuteNamed(statement, name, arguments)
+    assert classify_statement(statement) == ExecuteNamed(statement, name, arguments)
 
 
 PLAIN = [
@@ -59,15 +59,15 @@ PLAIN = [
 @pytest.mark.parametrize("statement", PLAIN)
 def test_other_statements_are_not_decided(statement: str) -> None:
     """They are the shadow's, or the gateway's."""
-    assert read(statement) is None
+    assert classify_statement(statement) is None
 
 
 def test_what_is_there_is_not_made() -> None:
     """Tools that run a dump's first lines go on; the client hears what PostgreSQL says."""
     said = LeftOut(b"CREATE EXTENSION", 'extension "plpgsql" already exists, skipping')
-    assert read("create extension if not exists plpgsql with schema pg_catalog;") == said
-    assert isinstance(read("create extension if not exists hstore"), RefusedStatement)
-    assert isinstance(read("create extension plpgsql"), RefusedStatement)
+    assert classify_statement("create extension if not exists plpgsql with schema pg_catalog;") == said
+    assert isinstance(classify_statement("create extension if not exists hstore"), RefusedStatement)
+    assert isinstance(classify_statement("create extension plpgsql"), RefusedStatement)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_is_there_is_not_made() -> None:
 )
 def test_statistics_are_not_made(statement: str) -> None:
     """They would be everybody's to see."""
-    assert read(statement) == LeftOut(b"ANALYZE")
+    assert classify_statement(statement) == LeftOut(b"ANALYZE")
 
 
 DENIED = [
@@ -116,7 +116,7 @@ DENIED = [
 @pytest.mark.parametrize(("statement", "sqlstate"), DENIED)
 def test_some_statements_are_denied(statement: str, sqlstate: str) -> None:
     """Those that the shadow can't forbid itself."""
-    refused = read(statement)
+    refused = classify_statement(statement)
     assert isinstance(refused, RefusedStatement)
     assert refused.refusal.error().sqlstate == sqlstate
 
@@ -125,16 +125,16 @@ def test_some_statements_are_denied(statement: str, sqlstate: str) -> None:
 def test_any_text_is_looked_at_without_harm(text: str) -> None:
     """Quickly, and without an exception."""
     for word in ("", "prepare ", "execute ", "set ", "create "):
-        read(word + text)
+        classify_statement(word + text)
 
 
-def _prepared() -> Prepared:
-    return Prepared("select 1", (), Prepare("x", ""))
+def _prepared() -> PreparedStatement:
+    return PreparedStatement("select 1", (), Prepare("x", ""))
 
 
 def test_names_follow_what_the_shadow_confirms() -> None:
     """A statement is one of ours from its Parse to its Close; a portal until its transaction ends."""
-    names = PreparedStatements(Allowance(Kept(Limits()), "ana"))
+    names = PreparedStatements(Allowance(SharedAllowance(Limits()), "ana"))
     names.expect_statement(b"s", 1_600)
     assert names.may_be_statement(b"s")
     assert b"s" not in names.statements
@@ -153,7 +153,7 @@ def test_names_follow_what_the_shadow_confirms() -> None:
 
 def test_name_used_again_is_what_it_was_last() -> None:
     """A plain statement under the name of one of ours is plain."""
-    names = PreparedStatements(Allowance(Kept(Limits()), "ana"))
+    names = PreparedStatements(Allowance(SharedAllowance(Limits()), "ana"))
     names.parsed(b"", _prepared())
     names.bound(b"", b"", b"")
     names.parsed(b"", None)

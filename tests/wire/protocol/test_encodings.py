@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from dpsql.wire.intercept.settings import _UNREAD, codec_of, decoded, is_unread, readable
+from dpsql.wire.intercept.settings import _UNREAD, codec_of, decode_exactly, is_unread, readable
 
 _READ = """
 CREATE OR REPLACE FUNCTION read_each(encoding name, candidates bytea[]) RETURNS text[] LANGUAGE plpgsql AS $$
@@ -61,11 +61,11 @@ def _read(owner: psycopg.Connection, encoding: str, candidates: list[bytes]) -> 
 
 def _is_read_otherwise(raw: bytes, codec: str) -> bool:
     """Return whether we see in a character (and in what may follow it) something of ASCII that PostgreSQL does not."""
-    alone = decoded(raw, codec)
+    alone = decode_exactly(raw, codec)
     if alone is not None and any(char.isascii() for char in alone):
         return True
     for after in _AFTER:
-        both = decoded(raw + bytes([after]), codec)
+        both = decode_exactly(raw + bytes([after]), codec)
         if both is not None and (both[-1] != chr(after) or any(char.isascii() for char in both[:-1])):
             return True
     return False
@@ -84,7 +84,7 @@ def test_no_character_is_read_as_another_token(owner: psycopg.Connection, encodi
     read += _read(owner, encoding, list(_longer(encoding, first, step)))
     assert [raw for raw, text in read if any(char.isascii() for char in text)] == []
     assert [raw for raw, _ in read if _is_read_otherwise(raw, codec)] == []
-    same = sum(decoded(raw, codec) == text for raw, text in read)
+    same = sum(decode_exactly(raw, codec) == text for raw, text in read)
     assert same > 0.75 * len(read) > 50
 
 
@@ -97,7 +97,7 @@ def test_ascii_is_itself(owner: psycopg.Connection, encoding: str) -> None:
     codec = codec_of(encoding)
     assert codec is not None
     assert every.decode(codec) == every.decode("ascii")
-    assert decoded(every, codec) == every.decode("ascii")
+    assert decode_exactly(every, codec) == every.decode("ascii")
 
 
 def test_other_names_of_encodings_are_read(owner: psycopg.Connection) -> None:

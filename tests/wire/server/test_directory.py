@@ -193,7 +193,7 @@ def test_results_that_say_nothing_of_a_password_are_none() -> None:
 )
 def test_letters_that_mean_something_are_written_in_digits(name: str, written: str) -> None:
     """So a name stays one value of one attribute."""
-    assert ldap.escaped(name) == written
+    assert ldap.escape_name(name) == written
 
 
 def test_long_values_have_long_lengths() -> None:

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from dpsql.shadow.server.postgres import Postgres
-from dpsql.shadow.watch.warden import LeftBehind, see
+from dpsql.shadow.watch.warden import LeftoverSessions, read_process
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
 from tests.support.spinning import SPINNING
@@ -37,12 +37,12 @@ def _begin(session: psycopg.Connection) -> int:
     ((process,),) = session.execute("SELECT pg_backend_pid()").fetchall()
     session.pgconn.send_query(_SPIN)
     session.pgconn.flush()
-    _until(lambda: (seen := see(process)) is not None and seen.worked > 0.3)
+    _until(lambda: (seen := read_process(process)) is not None and seen.worked > 0.3)
     return int(process)
 
 
 @contextmanager
-def _looking(left: LeftBehind) -> Iterator[None]:
+def _looking(left: LeftoverSessions) -> Iterator[None]:
     """Do what the warden does."""
     over = threading.Event()
 
@@ -61,7 +61,7 @@ def _looking(left: LeftBehind) -> Iterator[None]:
 
 def test_who_leaves_has_no_other_session_until_the_first_has_ended(shadow: Postgres, answers: Exact) -> None:
     """It counts among the user's and among all; others have theirs."""
-    left, limits = LeftBehind(), Limits(connections_per_user=2)
+    left, limits = LeftoverSessions(), Limits(connections_per_user=2)
     with listening(answers, shadow, limits, left=left) as (served, _), closing(_open(served, "gus")) as other:
         leaving = _open(served)
         process = _begin(leaving)
@@ -71,7 +71,7 @@ def test_who_leaves_has_no_other_session_until_the_first_has_ended(shadow: Postg
             _until(lambda: _open(served).closed)
         assert other.execute("SELECT 1").fetchone() == (1,)
         with _looking(left):
-            _until(lambda: see(process) is None)
+            _until(lambda: read_process(process) is None)
         with closing(_open(served)), closing(_open(served)) as second:
             assert second.execute("SELECT 1").fetchone() == (1,)
         assert other.execute("SELECT 1").fetchone() == (1,)
@@ -79,7 +79,7 @@ def test_who_leaves_has_no_other_session_until_the_first_has_ended(shadow: Postg
 
 def test_left_sessions_count_among_all(shadow: Postgres, answers: Exact) -> None:
     """The shadow has no more than it was made for."""
-    left, limits = LeftBehind(), Limits(sessions=1)
+    left, limits = LeftoverSessions(), Limits(sessions=1)
     with listening(answers, shadow, limits, left=left) as (served, _):
         leaving = _open(served)
         process = _begin(leaving)
@@ -88,7 +88,7 @@ def test_left_sessions_count_among_all(shadow: Postgres, answers: Exact) -> None
         with pytest.raises(psycopg.OperationalError, match="too many sessions are in use"):
             _open(served, "gus").execute("SELECT 1")
         with _looking(left):
-            _until(lambda: see(process) is None)
+            _until(lambda: read_process(process) is None)
 
 
 def _cancel(session: psycopg.Connection, _: Listener) -> None:
@@ -106,7 +106,7 @@ Cancel = Callable[[psycopg.Connection, Listener], None]
 @pytest.mark.parametrize("cancel", [_cancel, _cancel_by_sql])
 def test_a_session_that_hears_no_cancel_is_ended(shadow: Postgres, answers: Exact, cancel: Cancel) -> None:
     """Its client is told so, and may connect again."""
-    left = LeftBehind()
+    left = LeftoverSessions()
     with listening(answers, shadow, left=left) as (served, _), closing(_open(served)) as session, _looking(left):
         timer = threading.Timer(0.5, cancel, (session, served))
         timer.start()
@@ -120,7 +120,7 @@ def test_a_session_that_hears_no_cancel_is_ended(shadow: Postgres, answers: Exac
 
 def test_a_session_that_hears_it_goes_on(shadow: Postgres, answers: Exact) -> None:
     """As ever, however much it works after."""
-    left = LeftBehind()
+    left = LeftoverSessions()
     with listening(answers, shadow, left=left) as (served, _), closing(_open(served)) as session:
         timer = threading.Timer(0.5, session.cancel_safe)
         timer.start()

@@ -27,7 +27,7 @@ class _Backend:
 def test_a_first_cancel_may_have_come_before_its_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL forgets it then: another is sent before the session is ended, and no third puts that off."""
     worked, backend, cancels = [0.0], _Backend(), UnheardCancel()
-    monkeypatch.setattr(connection, "see", lambda _process: SeenProcess(1, worked[0]))
+    monkeypatch.setattr(connection, "read_process", lambda _process: SeenProcess(1, worked[0]))
     shadow = cast("Backend", backend)
     cancels.note(shadow)
     assert not cancels.is_of(shadow)

@@ -14,7 +14,7 @@ from dpsql.rewrite.syntax.read.trees import every
 
 
 @dataclass(frozen=True, slots=True)
-class Correlated:
+class CorrelatedQuery:
     """A subquery: what of its own equals what of the row, its other conditions, and whether it reads private rows."""
 
     pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
@@ -27,13 +27,13 @@ class Correlated:
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class OfferedTables:
     """The tables that a SELECT's FROM offers."""
 
     tables: frozenset[str]
 
     @classmethod
-    def of(cls, select: exp.Select) -> "Offered":
+    def of(cls, select: exp.Select) -> "OfferedTables":
         """Build for a SELECT."""
         return cls(tables_in_from(select))
 
@@ -56,9 +56,9 @@ class Offered:
         return None
 
 
-def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Policy) -> Correlated | None:
+def split_correlation(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Policy) -> CorrelatedQuery | None:
     """Return what ties a subquery to the row, and what it says by itself; None where that can't be told apart."""
-    names = Offered.of(inner)
+    names = OfferedTables.of(inner)
     where, pairs, own = inner.args.get("where"), [], []
     for part in conjuncts_of(where.this) if where is not None else ():
         pair = names.pair(part)
@@ -71,10 +71,10 @@ def taken_apart(inner: exp.Select, select: exp.Select, ctes: Ctes, policy: Polic
     rest = [*inner.expressions, inner.args.get("having"), inner.args.get("group"), *(inner.args.get("joins") or ())]
     if any(names.outer(clause) or every(clause, exp.Query) for clause in rest if clause is not None):
         return None
-    ours = Offered.of(select)
+    ours = OfferedTables.of(select)
     if any(ours.outer(outside) for _, outside in pairs):
         return None
-    return Correlated(tuple(pairs), tuple(own), reads_rows(inner, ctes, policy))
+    return CorrelatedQuery(tuple(pairs), tuple(own), reads_rows(inner, ctes, policy))
 
 
 def reads_rows(inner: exp.Expr, ctes: Ctes, policy: Policy) -> bool:

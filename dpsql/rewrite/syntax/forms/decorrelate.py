@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.forms.correlation import Correlated, Offered, reads_rows, taken_apart
+from dpsql.rewrite.syntax.forms.correlation import CorrelatedQuery, OfferedTables, reads_rows, split_correlation
 from dpsql.rewrite.syntax.forms.inner import with_all_public
 from dpsql.rewrite.syntax.forms.set_operations import put_lists_below
 from dpsql.rewrite.syntax.named.aggregate_names import (
@@ -45,18 +45,31 @@ from dpsql.rewrite.syntax.read.trees import every
 
 # LATERAL subqueries over private rows, as the subqueries and joins that they are.
 #
-# FROM riders r, LATERAL (SELECT count(*) AS n FROM rides s WHERE s.rider = r.rider) AS l … l.n → FROM riders r … (SELECT
-# count(*) AS n FROM rides s WHERE s.rider = r.rider) FROM riders r JOIN LATERAL (SELECT fare FROM rides s WHERE s.rider =
-# r.rider ORDER BY picked LIMIT 1) AS l ON TRUE → FROM riders r JOIN (SELECT s.rider AS k, fare, row_number() OVER (PARTITION
-# BY s.rider ORDER BY picked) AS n FROM rides s) AS l ON l.k = r.rider AND l.n <= 1 FROM zones z, LATERAL (SELECT paid,
-# count(*) AS n FROM rides s WHERE s.zone = z.id GROUP BY paid ORDER BY 2 DESC LIMIT 1) AS l → FROM zones z JOIN (SELECT paid,
-# count(*) AS n, s.zone AS k, row_number() OVER (PARTITION BY s.zone ORDER BY count(*) DESC) AS p FROM rides s GROUP BY paid,
-# s.zone) AS l ON l.k = z.id AND l.p <= 1
+# FROM riders r, LATERAL (SELECT count(*) AS n FROM rides s WHERE s.rider = r.rider) AS l … l.n
+# →  FROM riders r … (SELECT count(*) AS n FROM rides s WHERE s.rider = r.rider)
+#
+# FROM riders r JOIN LATERAL (SELECT fare FROM rides s WHERE s.rider = r.rider ORDER BY picked LIMIT 1) AS l ON TRUE
+# →  FROM riders r JOIN (SELECT s.rider AS k, fare, row_number() OVER (PARTITION BY s.rider ORDER BY picked) AS n
+#    FROM rides s) AS l ON l.k = r.rider AND l.n <= 1
+#
+# FROM zones z, LATERAL (
+#      SELECT paid, count(*) AS n FROM rides s WHERE s.zone = z.id GROUP BY paid ORDER BY 2 DESC LIMIT 1) AS l
+# →  FROM zones z JOIN (SELECT paid, count(*) AS n, s.zone AS k,
+#    row_number() OVER (PARTITION BY s.zone ORDER BY count(*) DESC) AS p
+#    FROM rides s GROUP BY paid, s.zone) AS l ON l.k = z.id AND l.p <= 1
 #
 # An aggregate without GROUP BY has one row in any case, so that each of its columns is one value of the row beside it.
 # Claim: PostgreSQL means the same by both, but for the order of rows that tie. The measurement is that of the longer
 # words, and their rules decide: a window is of one unit's rows, and so is a joined row.
 
+# How decorrelation goes on, by the example of a subquery for one value:
+#
+# SELECT … (SELECT avg(s.fare) FROM trips s WHERE s.rider = t.rider) FROM trips t
+# → split:   own key s.rider, the row's side t.rider, what is left: SELECT avg(fare) FROM trips s
+# → grouped: SELECT s.rider AS k, avg(s.fare) AS v FROM trips s GROUP BY s.rider
+# → joined:  FROM trips t LEFT JOIN (…) AS c ON c.k = t.rider, and c.v where the subquery stood
+#
+# LEFT JOIN keeps the rows that the subquery finds nothing for: avg is NULL of them, and count 0 (`value_of`).
 _VALUE = frozenset({"expressions", "from_", "joins", "where"})
 _ROWS = _VALUE | {"group", "order", "limit"}
 _PLACES = ("where", "group", "having", "order")
@@ -85,6 +98,7 @@ def _inner(join: exp.Join) -> exp.Select | None:
     while isinstance(inner, exp.Subquery) and not inner.args.get("alias"):
         inner = inner.this
     names = [output_name(output) for output in inner.expressions] if isinstance(inner, exp.Select) else []
+    # Two columns of one name could not be told apart once they stand in a join.
     return inner if isinstance(inner, exp.Select) and len({*names}) == len(names) else None
 
 
@@ -160,10 +174,11 @@ def _as_rows(select: exp.Select, join: exp.Join, inner: exp.Select, ctes: Ctes, 
     limit, order = inner.args.get("limit"), inner.args.get("order")
     most = limit.expression if limit is not None else None
     numbered = isinstance(most, exp.Literal) and not most.is_string
+    # LIMIT without ORDER BY is any rows: which ones would depend on how an engine reads them.
     if limit is not None and (not numbered or order is None):
         return
-    parts = taken_apart(inner, select, ctes, policy)
-    if parts is None or not parts.pairs or (order is not None and Offered.of(inner).outer(order)):
+    parts = split_correlation(inner, select, ctes, policy)
+    if parts is None or not parts.pairs or (order is not None and OfferedTables.of(inner).outer(order)):
         return
     keys = [inside for inside, _ in parts.pairs]
     names = _own_names([*inner.expressions, *keys])[len(inner.expressions) :]
@@ -190,7 +205,7 @@ def _place(keys: Sequence[exp.Expr], order: exp.Expr) -> exp.Window:
     return exp.Window(this=first, partition_by=[key.copy() for key in keys], order=order.copy(), over="OVER")
 
 
-def _alone(inner: exp.Select, parts: Correlated, made: Sequence[exp.Expr]) -> exp.Select:
+def _alone(inner: exp.Select, parts: CorrelatedQuery, made: Sequence[exp.Expr]) -> exp.Select:
     """Return a subquery without what ties it to a row: that is put out beside what it puts out, and its groups' keys."""
     table = inner.copy()
     named = [exp.alias_(output.unalias().copy(), output_name(output), quoted=True) for output in inner.expressions]
@@ -260,13 +275,13 @@ def with_values(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     return node
 
 
-def present(column: exp.Expr) -> exp.Expr:
+def has_value(column: exp.Expr) -> exp.Expr:
     """Return the condition that a column has a value: where groups are joined, that there is one."""
     return exp.Paren(this=exp.Not(this=exp.Is(this=column, expression=exp.Null())))
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedSubquery:
     """A subquery in FROM, and the names of its columns by their text."""
 
     item: exp.Expr
@@ -288,7 +303,7 @@ _CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having
 """The parts that a subquery may have."""
 
 
-def decorrelated(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: bool) -> list[exp.Expr]:
+def decorrelate(select: exp.Select, ctes: Ctes, policy: Policy, *, of_rows: bool) -> list[exp.Expr]:
     """Change a SELECT, and return what has come into its FROM.
 
     In a SELECT that reads no private rows only the subqueries with released values change: PostgreSQL runs the others itself.
@@ -321,7 +336,7 @@ class _Select:
     ctes: Ctes
     policy: Policy
     of_rows: bool
-    made: dict[str, Joined] = field(default_factory=dict)
+    made: dict[str, JoinedSubquery] = field(default_factory=dict)
     """Joined subqueries, by the words of what each stands for."""
 
     def replace(self, query: exp.Expr) -> None:
@@ -349,7 +364,7 @@ class _Select:
         width = len(holder.this.expressions) if isinstance(holder, exp.In) and isinstance(holder.this, exp.Tuple) else 1
         if inner.args.get("from_") is None or (len(inner.expressions) != width and not isinstance(holder, exp.Exists)):
             return None
-        parts = taken_apart(inner, self.select, self.ctes, self.policy)
+        parts = split_correlation(inner, self.select, self.ctes, self.policy)
         if parts is None or not (self.of_rows or (parts.private and holder is query)):
             return None
         match holder:
@@ -371,11 +386,11 @@ class _Select:
             item = first_beside(self.select, inner, self._name(), self.ctes, self.policy)
             if item is None:
                 return None
-            self.made[text] = Joined(item)
+            self.made[text] = JoinedSubquery(item)
         column = exp.column(output_name(inner.expressions[0]), self.made[text].item.alias, quoted=True)
         return column if holder is query else _around(holder, column)
 
-    def _exists(self, inner: exp.Select, parts: Correlated, holder: exp.Exists) -> exp.Expr | None:
+    def _exists(self, inner: exp.Select, parts: CorrelatedQuery, holder: exp.Exists) -> exp.Expr | None:
         if not parts.pairs or (self._is_test(holder) and not inner.args.get("group")):
             return None  # which is followed unchanged
         if aggregates_of(inner) and not inner.args.get("group"):
@@ -385,9 +400,9 @@ class _Select:
         keys = [inside for inside, _ in parts.pairs]
         if not self._by_unit(inner, keys) or not _groups_only_by(inner, keys):
             return None
-        return present(self._join(inner, parts, ())[0])
+        return has_value(self._join(inner, parts, ())[0])
 
-    def _among(self, inner: exp.Select, parts: Correlated, holder: exp.In) -> exp.Expr | None:
+    def _among(self, inner: exp.Select, parts: CorrelatedQuery, holder: exp.In) -> exp.Expr | None:
         """Return what stands for `x IN (…)` of individuals: of them none is NULL.
 
         In `(x, y) IN (SELECT unit, max(y) …)` the group that has the unit has the value, too.
@@ -411,15 +426,15 @@ class _Select:
             or (outs and plain)
         ):
             return None
-        key, columns = self._join(inner, Correlated(((out, left),), parts.own, private=True), [*calls.values()])
+        key, columns = self._join(inner, CorrelatedQuery(((out, left),), parts.own, private=True), [*calls.values()])
         values = dict(zip(calls, columns, strict=True))
         equal = [
             exp.EQ(this=exp.Paren(this=with_values(v.copy(), values)), expression=o.copy())
             for v, o in zip(outs, others, strict=True)
         ]
-        return exp.Paren(this=exp.and_(present(key), *equal, copy=False)) if equal else present(key)
+        return exp.Paren(this=exp.and_(has_value(key), *equal, copy=False)) if equal else has_value(key)
 
-    def _value(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
+    def _value(self, inner: exp.Select, parts: CorrelatedQuery, output: exp.Expr) -> exp.Expr | None:
         """Return what stands for one value: aggregates, or what is looked up by a public table's key.
 
         With a GROUP BY of what is equal in all rows, as Django writes it, there is no value of no rows, and so no 0.
@@ -445,7 +460,7 @@ class _Select:
         }
         return exp.Paren(this=with_values(output.copy(), values))
 
-    def _looked_up(self, inner: exp.Select, parts: Correlated, output: exp.Expr) -> exp.Expr | None:
+    def _looked_up(self, inner: exp.Select, parts: CorrelatedQuery, output: exp.Expr) -> exp.Expr | None:
         items = list(from_items(inner))
         table = self.policy.tables.get(fold(items[0].this)) if isinstance(items[0], exp.Table) else None
         (inside, _), *more = parts.pairs
@@ -455,7 +470,7 @@ class _Select:
         return self._join(inner, parts, (output,), grouped=False)[1][0]
 
     def _join(
-        self, inner: exp.Select, parts: Correlated, values: Sequence[exp.Expr], *, grouped: bool = True
+        self, inner: exp.Select, parts: CorrelatedQuery, values: Sequence[exp.Expr], *, grouped: bool = True
     ) -> tuple[exp.Column, list[exp.Column]]:
         """Put the groups of a subquery's rows into FROM, once; return the first of their keys there, and their values."""
         table, keys = inner.copy(), [inside for inside, _ in parts.pairs]
@@ -468,7 +483,7 @@ class _Select:
         if joined is None:
             table.set("expressions", [])
             name = exp.TableAlias(this=exp.to_identifier(self._name(), quoted=True))
-            joined = self.made[text] = Joined(exp.Subquery(this=table, alias=name))
+            joined = self.made[text] = JoinedSubquery(exp.Subquery(this=table, alias=name))
             on = [exp.EQ(this=joined.column(inside), expression=outside.copy()) for inside, outside in parts.pairs]
             self._without_commas()
             self.select.append("joins", exp.Join(this=joined.item, side="LEFT", on=exp.and_(*on, copy=False)))
@@ -518,7 +533,7 @@ def _groups_by_some_of(inner: exp.Select, keys: Sequence[exp.Expr]) -> bool:
 def _or_of_nothing(key: exp.Expr, value: exp.Expr, output: exp.Expr, calls: Sequence[exp.Expr]) -> exp.Expr:
     """Return the value of a group, and where there is none what its counts of 0 come to."""
     of_none = {render(call): exp.Literal.number(0) if is_count(call) else exp.Null() for call in calls}
-    there = exp.If(this=present(key), true=value)
+    there = exp.If(this=has_value(key), true=value)
     return exp.Case(ifs=[there], default=with_values(exp.Paren(this=output.copy()), of_none))
 
 
@@ -537,7 +552,7 @@ def _around(holder: exp.Expr, output: exp.Expr) -> exp.Expr:
     return made
 
 
-def _in_list(inner: exp.Select, parts: Correlated) -> exp.Expr | None:
+def _in_list(inner: exp.Select, parts: CorrelatedQuery) -> exp.Expr | None:
     """Return that a value is among a public list; what is NULL is in none."""
     (inside, outside), *more = parts.pairs
     if more or inner.args.get("group") or inner.args.get("having"):

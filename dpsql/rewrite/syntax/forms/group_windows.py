@@ -147,6 +147,7 @@ def ask_for_groups(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     put_windows_in_place(select)
     for window in [window for output in select.expressions for window in every(output, exp.Window)]:
         keys: Sequence[exp.Expr] = window.args.get("partition_by") or ()
+        # PARTITION BY takes NULL for one group; the equation that ties the subquery to its row is never true of NULL.
         never_null = all(_is_never_null(key, select, ctes, policy) for key in keys)
         if never_null and _is_plain(window) and not groups_by_unit(select, keys, ctes, policy):
             window.replace(exp.Subquery(this=_of_partition(select, window, keys)))
@@ -231,6 +232,7 @@ def _other(window: exp.Window) -> exp.Expr | None:
         return None
     match name:
         case "percent_rank" if not args:
+            # PostgreSQL's definition: (rank − 1) / (rows of the partition − 1), and 0 for the only row.
             rank, others = _minus_one(_call(window, "rank")), _minus_one(_rows(window))
             return (
                 exp.Case()

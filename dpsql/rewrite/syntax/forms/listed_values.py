@@ -34,7 +34,7 @@ def grouping_alone(
 ) -> exp.Select:
     """Return the grouping alone, which puts out its keys and aggregates by names."""
     clauses = ("from_", "joins", "where", *(("having",) if having else ()))
-    table = exp.Select(expressions=[*named(keys), *named(calls, "value")])
+    table = exp.Select(expressions=[*alias_all(keys), *alias_all(calls, "value")])
     for clause in clauses:
         value = select.args.get(clause)
         table.set(clause, [part.copy() for part in value] if isinstance(value, list) else value and value.copy())
@@ -74,14 +74,14 @@ def with_answers(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     return made
 
 
-def numbered(count: int, what: str) -> list[str]:
+def numbered_names(count: int, what: str) -> list[str]:
     """Return names for so many."""
     return [f"{what} {i + 1}" for i in range(count)]
 
 
-def named(nodes: Sequence[exp.Expr], what: str = "key") -> list[exp.Expr]:
+def alias_all(nodes: Sequence[exp.Expr], what: str = "key") -> list[exp.Expr]:
     """Return expressions under such names."""
-    names = numbered(len(nodes), what)
+    names = numbered_names(len(nodes), what)
     return [
         exp.Alias(this=node.copy(), alias=exp.to_identifier(n, quoted=True))
         for node, n in zip(nodes, names, strict=True)
@@ -90,7 +90,7 @@ def named(nodes: Sequence[exp.Expr], what: str = "key") -> list[exp.Expr]:
 
 def columns_of(count: int, what: str, table: str) -> list[exp.Expr]:
     """Return the columns of a table that have such names."""
-    return [exp.column(name, table, quoted=True) for name in numbered(count, what)]
+    return [exp.column(name, table, quoted=True) for name in numbered_names(count, what)]
 
 
 def subquery(query: exp.Expr, alias: str) -> exp.Subquery:

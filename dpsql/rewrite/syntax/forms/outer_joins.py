@@ -17,12 +17,12 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
+from dpsql.rewrite.syntax.forms.correlation import OfferedTables, reads_rows
 from dpsql.rewrite.syntax.forms.listed_values import (
+    alias_all,
     columns_of,
     grouping_alone,
-    named,
-    numbered,
+    numbered_names,
     read_instead,
     subquery,
     with_answers,
@@ -72,7 +72,7 @@ def lead_with_private_rows(select: exp.Select, ctes: Ctes, policy: Policy) -> No
         first.set("kind", None)
 
 
-def require_partners(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
+def inner_joins_for_partners(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     """Change LEFT JOIN to JOIN in subqueries of groups that are joined by a column of the partner."""
     for join in select.args.get("joins") or []:
         query = join.this.this if isinstance(join.this, exp.Subquery) else None
@@ -115,7 +115,7 @@ def _is_private(item: exp.Expr, ctes: Ctes, policy: Policy) -> bool:
 def _are_needed(select: exp.Select, item: exp.Expr) -> bool:
     """Return whether WHERE keeps no row that has none of an element of FROM."""
     where = select.args.get("where")
-    theirs = Offered.of(exp.Select(from_=exp.From(this=item.copy())))
+    theirs = OfferedTables.of(exp.Select(from_=exp.From(this=item.copy())))
     return where is not None and any(is_never_true(part, theirs) for part in conjuncts_of(where.this))
 
 
@@ -153,7 +153,7 @@ class Unknown(Enum):
 UNKNOWN = Unknown.UNKNOWN
 
 
-def value_of_missing(node: exp.Expr, missing: Offered) -> Known | Unknown:
+def value_of_missing(node: exp.Expr, missing: OfferedTables) -> Known | Unknown:
     """Return what an expression is where the columns of some tables are NULL."""
     match node:
         case exp.Paren():
@@ -196,7 +196,7 @@ def value_of_missing(node: exp.Expr, missing: Offered) -> Known | Unknown:
             return UNKNOWN
 
 
-def is_never_true(condition: exp.Expr, missing: Offered) -> bool:
+def is_never_true(condition: exp.Expr, missing: OfferedTables) -> bool:
     """Return whether a condition is not true where the columns of some tables are NULL."""
     plain = condition.unnest()
     if isinstance(plain.args.get("expression"), exp.Any):  # false of no values at all, and NULL of others
@@ -204,7 +204,7 @@ def is_never_true(condition: exp.Expr, missing: Offered) -> bool:
     return value_of_missing(plain, missing) in (None, False)
 
 
-def _of_case(node: exp.Case, missing: Offered) -> Known | Unknown:
+def _of_case(node: exp.Case, missing: OfferedTables) -> Known | Unknown:
     for branch in node.args["ifs"]:
         holds = value_of_missing(branch.this, missing)
         if holds is UNKNOWN:
@@ -215,7 +215,7 @@ def _of_case(node: exp.Case, missing: Offered) -> Known | Unknown:
     return None if default is None else value_of_missing(default, missing)
 
 
-def _of_strict(node: exp.Expr, missing: Offered) -> Known | Unknown:
+def _of_strict(node: exp.Expr, missing: OfferedTables) -> Known | Unknown:
     parts = [part for part in (node.this, node.args.get("expression"), *node.expressions) if isinstance(part, exp.Expr)]
     if any(isinstance(part, (exp.All, exp.Any)) or str(part.this).upper() in {"ALL", "ANY"} for part in parts):
         return UNKNOWN  # of no values at all it is true, or false, for any value that is compared with them
@@ -306,7 +306,7 @@ def _is_flat(query: exp.Select) -> bool:
         isinstance(i, (exp.Table, exp.Subquery)) and item_name(i) for i in items
     ):
         return False
-    first, own = Offered(frozenset({item_name(items[0])})), Offered.of(query)
+    first, own = OfferedTables(frozenset({item_name(items[0])})), OfferedTables.of(query)
     if any(own.outer(expr) for expr in inside) or any(item.args.get("joins") for item in items):
         return False
     where = query.args.get("where")
@@ -314,7 +314,7 @@ def _is_flat(query: exp.Select) -> bool:
         return False
     before = set(first.tables)
     for item, join in zip(items[1:], joins, strict=True):
-        if not any(is_never_true(part, Offered(frozenset(before))) for part in conjuncts_of(join.args["on"])):
+        if not any(is_never_true(part, OfferedTables(frozenset(before))) for part in conjuncts_of(join.args["on"])):
             return False
         before.add(item_name(item))
     return True
@@ -330,7 +330,7 @@ def _put_tables_beside(select: exp.Select, place: int, query: exp.Select) -> boo
         return False
     _name_apart(query, tables_in_from(select))
     outputs = {output_name(output): output.unalias() for output in query.expressions}
-    missing, partner = Offered.of(query), _compared(join.args.get("on"), name, outputs)
+    missing, partner = OfferedTables.of(query), _compared(join.args.get("on"), name, outputs)
     if partner is None and any(value_of_missing(outputs[fold(column.this)], missing) is not None for column in read):
         return False
     shown = {id(output) for output in select.expressions}
@@ -415,7 +415,7 @@ Named = tuple[str, str]
 """The table in FROM and the name of a column."""
 
 
-def determined(
+def determined_columns(
     select: exp.Select, grouping: Grouping, ctes: Mapping[str, exp.CTE], policy: Policy
 ) -> Sequence[exp.Column]:
     """Return the columns beside the aggregates of a SELECT that its keys determine, each once."""
@@ -493,7 +493,7 @@ def as_answers(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
 def _grouped(select: exp.Select, ctes: Ctes, policy: Policy) -> tuple[tuple[exp.Expr, ...], Sequence[exp.Expr]] | None:
     """Return the keys and the aggregates of a SELECT; None where something else is shown, or it is ordered by that."""
     grouping, calls = grouping_of(select), aggregates_of(select)
-    keys = (*grouping.keys, *determined(select, grouping, ctes, policy))
+    keys = (*grouping.keys, *determined_columns(select, grouping, ctes, policy))
     texts = {render(part) for part in (*keys, *calls)}
     order = [
         element.this if isinstance(element, exp.Ordered) else element for element in _elements(select.args.get("order"))
@@ -521,7 +521,7 @@ def _beside_public(select: exp.Select, joins: Sequence[exp.Join], ctes: Ctes, po
     kind = str(joins[-1].args.get("kind") or "").upper()
     if any(reads[:-1]) or not reads[-1] or kind not in {"", "OUTER"} or next(queries_inside(select), None) is not None:
         return
-    ours = Offered.of(holders[-1])
+    ours = OfferedTables.of(holders[-1])
     if (grouped := _grouped(select, ctes, policy)) is None:
         return
     keys, calls = grouped
@@ -547,12 +547,12 @@ def _put_beside(
     table = grouping_alone(select, keys, [call for call, _ in calls], having=False)
     table.args["joins"][-1].set("side", None)
     table.args["joins"][-1].set("kind", None)
-    rows = exp.Select(expressions=named(keys), from_=select.args["from_"].copy(), distinct=exp.Distinct())
+    rows = exp.Select(expressions=alias_all(keys), from_=select.args["from_"].copy(), distinct=exp.Distinct())
     rows.set("joins", [earlier.copy() for earlier in joins[:-1]])
     rows.set("where", where.copy() if where is not None else None)
     on = [
         exp.NullSafeEQ(this=exp.column(name, "counted", quoted=True), expression=exp.column(name, "rows", quoted=True))
-        for name in numbered(len(keys), "key")
+        for name in numbered_names(len(keys), "key")
     ]
     values = dict(zip(map(render, keys), columns_of(len(keys), "key", "rows"), strict=True))
     for (call, is_zero), column in zip(calls, columns_of(len(calls), "value", "counted"), strict=True):
@@ -565,7 +565,7 @@ def _put_beside(
         select.set("where", exp.Where(this=with_answers(having.this, values)))
 
 
-def _of_missing(call: exp.Expr, ours: Offered) -> str | None:
+def _of_missing(call: exp.Expr, ours: OfferedTables) -> str | None:
     """Return what an aggregate adds of a public row without a private one: "nothing", or "zero"; None if it is not known."""
     if function_name(call) in OF_AGGREGATES:
         return _of_missing(_called(call).expressions[0], ours)
@@ -608,10 +608,10 @@ def _below_subqueries(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
 
 def _tied(select: exp.Select, keys: Sequence[exp.Expr]) -> Sequence[tuple[exp.Column, int]]:
     """Return the columns of subqueries that are a group's keys, each with which; none where another one is not theirs."""
-    pairs, ours = list[tuple[exp.Column, int]](), Offered.of(select)
+    pairs, ours = list[tuple[exp.Column, int]](), OfferedTables.of(select)
     for output in select.expressions:
         for query in every(output, exp.Select):
-            names = Offered.of(query)
+            names = OfferedTables.of(query)
             for column in every(query, exp.Column):
                 if names.has(column):
                     continue

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from sqlglot import exp
 
 from dpsql.policy.model import Policy
-from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
+from dpsql.rewrite.syntax.forms.correlation import OfferedTables, reads_rows
 from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of, function_name, queries_below
 from dpsql.rewrite.syntax.named.columns import Ctes, fold, fresh, from_items
 from dpsql.rewrite.syntax.named.existence import conjuncts_of, existences
@@ -70,11 +70,11 @@ def _made(node: exp.Expr, private: _Reads, *, negated: bool) -> exp.Expr | None:
         query = _of_values(query)
     if len(lefts) == 1 and isinstance(query, exp.Select):
         rows = private(query)
-        if (rows and isinstance(node, exp.NEQ)) or (not rows and not Offered.of(query).outer(query)):
+        if (rows and isinstance(node, exp.NEQ)) or (not rows and not OfferedTables.of(query).outer(query)):
             return None  # NOT IN; and what public queries say by themselves, which are values
     if not isinstance(query, exp.Select) or len(lefts) != len(query.expressions) or not _is_plain(query):
         return None
-    ours = Offered.of(query)
+    ours = OfferedTables.of(query)
     own = [column for left in lefts for column in every(left, exp.Column)]
     if any(not column.args.get("table") or ours.has(column) for column in own):
         return None  # it would mean another column there
@@ -175,7 +175,7 @@ def tie_compared(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
 
 
 def _tie(inner: exp.Select, select: exp.Select, item: exp.Expr) -> None:
-    ours, around, where = Offered.of(inner), Offered.of(select), inner.args.get("where")
+    ours, around, where = OfferedTables.of(inner), OfferedTables.of(select), inner.args.get("where")
     outside = [column for column in every(inner, exp.Column) if not ours.has(column)]
     parts = list(conjuncts_of(where.this)) if where is not None else []
     names = {fold(column.this) for column in outside}
@@ -273,7 +273,7 @@ def asks_for_one(select: exp.Select) -> bool:
     one = isinstance(limit, exp.Limit) and str(getattr(limit.expression, "this", "")) == "1"
     constants = all(isinstance(node.unalias().unnest(), _CONSTANTS) for node in select.expressions)
     nested = select.find_ancestor(exp.Query) is not None
-    return one and constants and not (nested and Offered.of(select).outer(select))
+    return one and constants and not (nested and OfferedTables.of(select).outer(select))
 
 
 def ask_for_any(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
@@ -294,7 +294,7 @@ def ask_for_any(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
         inner = test.this.unnest() if isinstance(test.this, exp.Subquery) else test.this
         if not isinstance(inner, exp.Select) or not reads_rows(inner, ctes, policy) or not _has_its_rows(inner):
             continue
-        if test.find_ancestor(exp.Query) is select and not (private and Offered.of(inner).outer(inner)):
+        if test.find_ancestor(exp.Query) is select and not (private and OfferedTables.of(inner).outer(inner)):
             test.replace(_any(inner))
 
 
@@ -311,7 +311,7 @@ def _has_its_rows(inner: exp.Select) -> bool:
 def _any(inner: exp.Select) -> exp.Expr:
     """Return whether there is any row; a role that may not name the columns that are selected is told so."""
     query = exp.Select(**{name: inner.args[name] for name in ("from_", "joins", "where") if inner.args.get(name)})
-    names, named = Offered.of(inner), _columns_named(inner)
+    names, named = OfferedTables.of(inner), _columns_named(inner)
     if names.outer(query):  # in another subquery the row beside it could not be seen
         own = [each.this for each in named if isinstance(each.this, exp.Column) and names.has(each.this)]
         nulls = [exp.Is(this=column, expression=exp.Null()) for column in own]
@@ -375,7 +375,7 @@ def compare_extremes(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
 
 def _comparison(inner: exp.Select, ctes: Ctes, policy: Policy) -> exp.Expr | None:
     """Return the comparison instead of EXISTS, if one of its conditions compares a row's value with one from outside."""
-    where, ours = inner.args.get("where"), Offered.of(inner)
+    where, ours = inner.args.get("where"), OfferedTables.of(inner)
     if (
         where is None
         or any(value and key not in _OF_TESTS for key, value in inner.args.items())
@@ -400,7 +400,7 @@ def _comparison(inner: exp.Select, ctes: Ctes, policy: Policy) -> exp.Expr | Non
     return exp.Anonymous(this="coalesce", expressions=[exp.Paren(this=exp.or_(*truths)), exp.false()])
 
 
-def _sides(part: exp.Expr, ours: Offered) -> tuple[type[exp.Expr], exp.Expr, exp.Expr] | None:
+def _sides(part: exp.Expr, ours: OfferedTables) -> tuple[type[exp.Expr], exp.Expr, exp.Expr] | None:
     """Return how something of the inner rows compares with something from outside."""
     kind = type(part)
     if kind not in _EXTREME or every(part, exp.Query):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpsql.policy.model import Column, Policy, SqlType
-from dpsql.rewrite.syntax.forms.correlation import Offered, reads_rows
+from dpsql.rewrite.syntax.forms.correlation import OfferedTables, reads_rows
 from dpsql.rewrite.syntax.forms.decorrelate import with_values
 from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of, function_name, is_count, queries_inside
 from dpsql.rewrite.syntax.named.columns import Ctes, fold, fresh, from_items, item_name, output_name, tables_in_from
@@ -49,7 +49,7 @@ def add_periods_up(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     private = [item for item in items if _reads_rows(item, ctes, policy)]
     if len(private) != 1 or not item_name(private[0]):
         return
-    rows = _Rows(private[0], Offered(frozenset({item_name(private[0])})), ctes, policy)
+    rows = _Rows(private[0], OfferedTables(frozenset({item_name(private[0])})), ctes, policy)
     where = select.args.get("where")
     conditions = [
         *([where.this] if where is not None else []),
@@ -88,7 +88,7 @@ class _Rows:
     """The private rows that are joined."""
 
     item: exp.Expr
-    offered: Offered
+    offered: OfferedTables
     ctes: Ctes
     policy: Policy
 

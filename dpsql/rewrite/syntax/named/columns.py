@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
-from dpsql.lexer.reader import folded
+from dpsql.lexer.reader import fold_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 
@@ -20,7 +20,7 @@ def fold(identifier: exp.Expr | None) -> str:
     """Return a name as PostgreSQL folds it: lower case unless quoted."""
     if not isinstance(identifier, exp.Identifier):
         return ""
-    return str(identifier.this) if identifier.args.get("quoted") else folded(str(identifier.this))
+    return str(identifier.this) if identifier.args.get("quoted") else fold_name(str(identifier.this))
 
 
 Ctes = Mapping[str, exp.CTE]

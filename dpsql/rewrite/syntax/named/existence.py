@@ -45,7 +45,7 @@ def calls_listed(select: exp.Select) -> Iterator[exp.Expr]:
             yield from (call for call in calls if not is_aggregate(call))
 
 
-def queried(select: exp.Select) -> frozenset[int]:
+def tested_queries(select: exp.Select) -> frozenset[int]:
     """Return the queries, by their identity, in the tests of a SELECT's WHERE; DISTINCT is nothing to these, and goes."""
     where = select.args.get("where")
     tests = existences(where.this)[1] if where is not None else []

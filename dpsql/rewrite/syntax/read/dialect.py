@@ -24,7 +24,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import ConfigError, DpsqlError, Unsupported
 from dpsql.lexer import reader as lexer_tokens
-from dpsql.lexer.reader import TEXTS, Sort, Token, tokens
+from dpsql.lexer.reader import TEXTS, Token, TokenKind, tokens
 from dpsql.policy.model import PUBLIC, TableName
 
 # Views in the tree of a statement: a subquery where the view is read, written by its name where PostgreSQL reads it.
@@ -67,7 +67,7 @@ JOINED_AS = "joined_as"
 _STAND_IN = re.compile(r"\binterval_(\d+)_(?=\W|$)")
 
 
-class Prefixed(exp.Unary):
+class PrefixOperator(exp.Unary):
     """What an operator without a left side is before: |/ fare."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "operator": True}
@@ -84,7 +84,7 @@ class ClientGenerator(PostgresGenerator):
         exp.Pow: lambda self, node: self.binary(node, "^"),
         exp.StrPosition: lambda self, node: PostgresGenerator.TRANSFORMS[exp.StrPosition](self, node.copy()),
         exp.StartsWith: lambda self, node: self.binary(node, "^@"),
-        Prefixed: lambda self, node: f"({node.args['operator']} {self.sql(node, 'this')})",
+        PrefixOperator: lambda self, node: f"({node.args['operator']} {self.sql(node, 'this')})",
         ViewRead: lambda self, node: f"{TableName.of(node.view).quoted} AS {self.sql(node, 'alias')}",
         ViewedTable: lambda self, node: f"{node.args['typed']} AS {self.sql(node, 'alias')}",
     }
@@ -212,12 +212,12 @@ class Vocabulary:
         while pending:
             sort, text, start, end = token = pending.pop()
             kind, inside = self._known(token)
-            if kind is None and sort is Sort.OPERATOR and len(text) > 1:  # !~~ is NOT and ~~
+            if kind is None and sort is TokenKind.OPERATOR and len(text) > 1:  # !~~ is NOT and ~~
                 pending += [Token(sort, text[1:], start + 1, end), Token(sort, text[0], start, start + 1)]
                 continue
             if kind is None:
                 return None
-            if sort is Sort.NAME and pending and (pair := self._pair(text, pending[-1])) in self._pairs:
+            if sort is TokenKind.NAME and pending and (pair := self._pair(text, pending[-1])) in self._pairs:
                 kind, inside, end = self._pairs[pair], pair, pending.pop().end
             told.append(ParserToken(kind, inside, start=start, end=end - 1))
             if kind is TokenType.PARAMETER:
@@ -228,21 +228,21 @@ class Vocabulary:
         """Return what a token is to the parser, None if it is nothing, and its text."""
         text = token.text
         match token.sort:
-            case Sort.NAME:
+            case TokenKind.NAME:
                 return self._words.get(text.upper(), TokenType.VAR), text
-            case Sort.OPERATOR if text in PREFIXES:
+            case TokenKind.OPERATOR if text in PREFIXES:
                 return TokenType.PIPE_SLASH, text
-            case Sort.PUNCTUATION | Sort.OPERATOR:
+            case TokenKind.PUNCTUATION | TokenKind.OPERATOR:
                 return self._signs.get(text), text
-            case Sort.QUOTED:
-                return TokenType.IDENTIFIER, lexer_tokens.name(token) or ""
-            case Sort.NUMBER if _NUMBER.fullmatch(text):
+            case TokenKind.QUOTED:
+                return TokenType.IDENTIFIER, lexer_tokens.token_name(token) or ""
+            case TokenKind.NUMBER if _NUMBER.fullmatch(text):
                 return TokenType.NUMBER, text
-            case Sort.PARAMETER:
+            case TokenKind.PARAMETER:
                 return TokenType.PARAMETER, "$"
-            case Sort.BITS:
+            case TokenKind.BITS:
                 return TokenType.BIT_STRING, text[2:-1]
-            case _ if token.sort in TEXTS and (inside := lexer_tokens.value(token)) is not None:
+            case _ if token.sort in TEXTS and (inside := lexer_tokens.literal_value(token)) is not None:
                 return TokenType.STRING, inside
             case _:
                 return None, text
@@ -348,7 +348,7 @@ class Client(Postgres):
         def _parse_prefix(self) -> exp.Expr:
             """Return what an operator before a sum takes, which binds less than what is in one: @ fare - tip."""
             operator = self._prev.text
-            return Prefixed(this=self._parse_term(), operator=operator)
+            return PrefixOperator(this=self._parse_term(), operator=operator)
 
         def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
             """Return what stands before IS and behind it; UNKNOWN is another word for NULL, which is kept."""
@@ -400,7 +400,7 @@ class _OfThread(threading.local):
 _OWN = _OfThread()
 
 
-def check_parser() -> None:
+def require_faithful_parser() -> None:
     """See that statements are read as they are written.
 
     Before Python 3.11.5 (its gh-106052) what is repeated once and for all, as everything is by which the lexer knows a
@@ -416,7 +416,7 @@ def check_parser() -> None:
         )
 
 
-def parsed(text: str) -> exp.Query | None:
+def parse_query(text: str) -> exp.Query | None:
     """Return the tree of one query in PostgreSQL's words; None where the parser can't read it.
 
     Raises:
@@ -451,7 +451,7 @@ def literal_text(node: exp.Expr) -> str | None:
     return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
 
 
-def untyped(node: exp.Expr) -> exp.Expr:
+def without_literal_type(node: exp.Expr) -> exp.Expr:
     """Return a literal without the types that it is said to be of; anything else unchanged."""
     inside = node
     while isinstance(inside, (exp.Paren, exp.Cast)):

@@ -1,7 +1,7 @@
 """From the text of one statement to its query, and to what stands around the query.
 
 Only SELECT and the statements that carry one are known here (DECLARE CURSOR, COPY … TO, CREATE TEMP TABLE AS, CREATE TEMP
-VIEW, EXPLAIN); those that write are taken apart in `writing.py`.
+VIEW, EXPLAIN); those that write are taken apart in `writing_statements.py`.
 """
 
 import re
@@ -13,9 +13,9 @@ from itertools import islice, pairwise
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError, Unsupported
-from dpsql.lexer.reader import Reader, Token, name, tokens
+from dpsql.lexer.reader import Reader, Token, token_name, tokens
 from dpsql.policy.model import TableName
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 
 
 class Wrap(Enum):
@@ -75,21 +75,24 @@ class Statement:
 
 ReadQuery = Callable[[str], exp.Query | None]
 """Returns the tree of a query, every name in it resolved; None where it is not understood."""
+# The words that a query can begin with. TABLE trips is SELECT * FROM trips.
 _FIRST = frozenset({"select", "with", "values", "table", "("})
 _INTO = re.compile(r"(?i)\binto\b")
 
 
 def parse(text: str, read: ReadQuery) -> Statement | None:
     """Return the statement, or None when it is not one query in one of the known wraps."""
-    at = query_place(text)
+    at = locate_lone_query(text)
     if at is None:
         return None
     wrap, start, end = at
     query = text[start:end]
+    # SELECT … INTO TEMP t stands in the middle of a query, where its text is left out before PostgreSQL binds the
+    # query, and put back into the tree.
     into = _into(query) if wrap is Wrap.NOTHING and _INTO.search(query) else None
     tree = read(query if into is None else f"{query[: into[0]]} {query[into[1] :]}")
     if tree is not None and into is not None:
-        made = parsed(f"SELECT 1 {query[into[0] : into[1]]}")
+        made = parse_query(f"SELECT 1 {query[into[0] : into[1]]}")
         leftmost: exp.Expr = tree
         while not isinstance(leftmost, exp.Select):
             leftmost = leftmost.this
@@ -97,10 +100,10 @@ def parse(text: str, read: ReadQuery) -> Statement | None:
     return Statement(wrap, (text[:start], text[end:]), (Query(query, tree, start),)) if tree is not None else None
 
 
-def query_place(text: str) -> tuple[Wrap, int, int] | None:
-    """Return what `place` does of a text that is one query; None of another."""
+def locate_lone_query(text: str) -> tuple[Wrap, int, int] | None:
+    """Return what `locate_query` does of a text that is one query; None of another."""
     try:
-        wrap, start, end = place(text)
+        wrap, start, end = locate_query(text)
         begins = Reader(text[start:end]).word in _FIRST and _writes_nothing(text[start:end])
     except DpsqlError:
         return None
@@ -138,7 +141,7 @@ def _into(query: str) -> tuple[int, int] | None:
     return None
 
 
-def place(text: str) -> tuple[Wrap, int, int]:
+def locate_query(text: str) -> tuple[Wrap, int, int]:
     """Return what the query stands in, and where it begins and ends.
 
     Raises:
@@ -207,6 +210,7 @@ def _skip_table(reader: Reader) -> bool:
 
 def _before_tail(text: str, start: int) -> int:
     """Return where WITH [NO] DATA begins that ends the text; the text's end if nothing does."""
+    # CREATE TEMP TABLE t AS SELECT … WITH NO DATA: the tail belongs to CREATE, though it stands behind the query.
     words = [token for token in tokens(text[start:]) if token.word != ";"]
     if [token.word for token in words[-2:]] == ["with", "data"]:
         return start + words[-3].end if len(words) > 2 else len(text)
@@ -270,7 +274,7 @@ def mentions(text: str, names: Collection[str], read: Iterable[Token] | None = N
     `read` are its tokens, if they are known.
     """
     try:
-        return any(name(token) in names for token in (tokens(text) if read is None else read))
+        return any(token_name(token) in names for token in (tokens(text) if read is None else read))
     except DpsqlError:
         return True
 
@@ -278,7 +282,7 @@ def mentions(text: str, names: Collection[str], read: Iterable[Token] | None = N
 def named_in(text: str, tables: Collection[str]) -> list[str]:
     """Return those of the tables that a text names, sorted: of several with one name those whose schema it names, too."""
     try:
-        words = {name(token) for token in tokens(text)}
+        words = {token_name(token) for token in tokens(text)}
     except DpsqlError:
         return sorted(tables)
     found = [table for table in sorted(tables) if TableName.of(table).name in words]
@@ -292,7 +296,7 @@ def reads(text: str, names: Collection[str]) -> bool:
     before = ""
     try:
         for token in tokens(text):
-            if before in _BEFORE_TABLES and name(token) in names:
+            if before in _BEFORE_TABLES and token_name(token) in names:
                 return True
             before = token.word
     except DpsqlError:

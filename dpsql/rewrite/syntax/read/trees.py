@@ -101,7 +101,7 @@ def kinds_below(tree: exp.Expr) -> set[type[exp.Expr]]:
     return kinds
 
 
-def copied(tree: _T, copies: MutableMapping[int, exp.Expr]) -> _T:
+def copy_tree(tree: _T, copies: MutableMapping[int, exp.Expr]) -> _T:
     """Return a copy of a tree without what the parser noted of places in the text.
 
     `copies` gets each node's copy by the node's `id`.

@@ -12,7 +12,7 @@ from functools import partial
 from sqlglot import exp
 
 from dpsql.errors import ConfigError, DpsqlError, InternalError, Refusal, TooComplex, Unsupported
-from dpsql.lexer.reader import Reader, Token, kind, tokens
+from dpsql.lexer.reader import Reader, Token, statement_kind, tokens
 from dpsql.policy.model import Column, Policy, SqlType, Table, View, bare_names
 from dpsql.question import TemporaryTable
 from dpsql.rewrite.ir.literal import quoted_name
@@ -21,12 +21,12 @@ from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.named.units import output_columns
 from dpsql.rewrite.syntax.read.dialect import ViewedTable, ViewRead, render
-from dpsql.rewrite.syntax.read.parse import ReadQuery, Statement, Wrap, not_understood, parse, query_place, reads
+from dpsql.rewrite.syntax.read.parse import ReadQuery, Statement, Wrap, locate_lone_query, not_understood, parse, reads
 from dpsql.rewrite.syntax.read.trees import every, take_apart
 from dpsql.rewrite.syntax.read.trees import every as every_node
 from dpsql.rewrite.syntax.whole.previews import TablePreview, is_column_probe, is_empty, limit_of, preview_of
-from dpsql.rewrite.syntax.whole.scopes import FoundScopes, Kind, declared, find
-from dpsql.rewrite.syntax.whole.writing import rows_refused, written
+from dpsql.rewrite.syntax.whole.scopes import FoundScopes, Kind, declared_table, find
+from dpsql.rewrite.syntax.whole.writing_statements import parse_writing, rows_refused
 
 # Views of the policy: read once, and put into statements where they name them.
 #
@@ -47,16 +47,16 @@ def expand_views(tree: exp.Expr, policy: Policy) -> list[exp.Expr]:
         Unsupported: a view is read with more than a name.
     """
     nodes = every(tree, exp.Expr)
-    if not policy.views or not any(isinstance(node, exp.Table) and named(node, policy) for node in nodes):
+    if not policy.views or not any(isinstance(node, exp.Table) and named_view(node, policy) for node in nodes):
         return nodes
     for table in list(tables_in(tree)):
-        view = named(table, policy)
+        view = named_view(table, policy)
         if view is not None:
             table.replace(_read(view, table))
     return every(tree, exp.Expr)
 
 
-def named(table: exp.Table, policy: Policy) -> View | None:
+def named_view(table: exp.Table, policy: Policy) -> View | None:
     """Return the view that a name in FROM means, which is no CTE's."""
     if fold(table.args.get("db")) not in {"", "public"} or fold(table.args.get("catalog")) not in {"", policy.dataset}:
         return None
@@ -99,7 +99,7 @@ def _read(view: View, table: exp.Table) -> ViewRead:
     return ViewRead(this=body, alias=alias.copy(), view=view.name, public=view.public)
 
 
-def in_words(nodes: Iterable[exp.Expr]) -> None:
+def answer_views_as_subqueries(nodes: Iterable[exp.Expr]) -> None:
     """Let the answers in views that are no rows stand as subqueries: what is in them is released and no view any more.
 
     `nodes` are those of a query.
@@ -287,7 +287,7 @@ def _only_table(select: exp.Select, policy: Policy, ctes: Mapping[str, exp.CTE])
         return None
     if {key for key, value in item.args.items() if value} - {"this", "db", "catalog", "alias"}:
         return None
-    table = declared(item, policy)
+    table = declared_table(item, policy)
     return None if table is None or table.public else table
 
 
@@ -447,12 +447,12 @@ def tokens_of(text: str) -> Sequence[Token] | None:
 def asked_statement(text: str) -> AskedStatement | None:
     """Return a statement that names a protected table; None when it is the shadow's own business by its first words."""
     try:
-        verb, of_query = kind(reader := Reader(text)), reader.word == "("
+        verb, of_query = statement_kind(reader := Reader(text)), reader.word == "("
     except DpsqlError:
         return AskedStatement(text)
     if verb not in _QUERIES | _WRITING or (verb == "COPY" and not of_query):
         return None
-    placed = query_place(text)
+    placed = locate_lone_query(text)
     # PostgreSQL looks at the query in COPY, and in a view, when it runs that; of a cursor's it describes nothing.
     unseen = placed is not None and placed[0] in (Wrap.COPY, Wrap.VIEW, Wrap.DECLARE)
     return AskedStatement(text, (text[placed[1] : placed[2]],) if placed and unseen else ())
@@ -483,7 +483,7 @@ def analyze(
 
 
 def _statement(text: str, protected: Collection[str], policy: Policy, read: ReadQuery) -> Statement | None:
-    return parse(text, read) or written(text, protected, partial(_kind, policy), read)
+    return parse(text, read) or parse_writing(text, protected, partial(_kind, policy), read)
 
 
 def _kind(policy: Policy, tree: exp.Query) -> Kind:
@@ -496,7 +496,7 @@ def _kind(policy: Policy, tree: exp.Query) -> Kind:
 def _is_query(text: str) -> bool:
     reader = Reader(text)
     try:
-        verb, of_query = kind(reader), reader.word == "("
+        verb, of_query = statement_kind(reader), reader.word == "("
     except DpsqlError:
         return True
     return verb in _QUERIES and (verb != "COPY" or of_query)
@@ -550,7 +550,7 @@ def known_text(statement: Statement) -> str:
     return statement.text([render(query.tree) for query in statement.queries])
 
 
-def untold(analyzed: AnalyzedStatement) -> Iterator[str]:
+def row_refusal_notices(analyzed: AnalyzedStatement) -> Iterator[str]:
     """Yield what a client has to be told of an answer without rows that it might take for one that found none."""
     if analyzed.statement is None or all(is_empty(query.tree) for query in analyzed.statement.queries):
         return

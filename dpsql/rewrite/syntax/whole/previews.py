@@ -20,7 +20,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import function_name, top_aggreg
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.dialect import ViewRead, render
 from dpsql.rewrite.syntax.read.parse import Query, Statement, Wrap
-from dpsql.rewrite.syntax.whole.scopes import declared
+from dpsql.rewrite.syntax.whole.scopes import declared_table
 
 # Queries that never return a row, and two by which Django and Superset learn the columns.
 #
@@ -133,7 +133,7 @@ def preview_of(statement: Statement, policy: Policy) -> TablePreview | None:
     if statement.wrap not in (Wrap.NOTHING, Wrap.DECLARE, Wrap.EXPLAIN) or _READ_AS in statement.queries[0].text:
         return None
     tree, item = statement.queries[0].tree, _read(statement.queries[0].tree, _OUTER)
-    table = None if item is None else declared(item, policy)
+    table = None if item is None else declared_table(item, policy)
     if item is None or table is None or table.public:
         return None
     if not tree.args.get("limit") or not _is_counted(tree) or not _by_key(tree, table):

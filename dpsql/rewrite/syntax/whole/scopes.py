@@ -16,7 +16,7 @@ from dpsql.policy.model import Policy, Table
 from dpsql.question import TemporaryTable
 from dpsql.rewrite.ir.literal import literal, quoted_name
 from dpsql.rewrite.syntax.forms.correlation import reads_rows
-from dpsql.rewrite.syntax.forms.decorrelate import decorrelated, without_laterals
+from dpsql.rewrite.syntax.forms.decorrelate import decorrelate, without_laterals
 from dpsql.rewrite.syntax.forms.distinct_on import put_places_below
 from dpsql.rewrite.syntax.forms.group_windows import (
     ask_for_groups,
@@ -30,11 +30,11 @@ from dpsql.rewrite.syntax.forms.listed_values import list_values
 from dpsql.rewrite.syntax.forms.outer_joins import (
     as_answers,
     as_two_parts,
-    determined,
+    determined_columns,
     flatten_left_joins,
+    inner_joins_for_partners,
     is_full_join,
     lead_with_private_rows,
-    require_partners,
 )
 from dpsql.rewrite.syntax.forms.quantified import (
     ask_for_any,
@@ -46,7 +46,7 @@ from dpsql.rewrite.syntax.forms.quantified import (
 from dpsql.rewrite.syntax.forms.running_totals import add_periods_up
 from dpsql.rewrite.syntax.forms.set_operations import make_distinct, rows_of_units
 from dpsql.rewrite.syntax.forms.simplify import number_by_key
-from dpsql.rewrite.syntax.forms.unpivoted import join_constants_instead
+from dpsql.rewrite.syntax.forms.unpivot import join_constants_instead
 from dpsql.rewrite.syntax.named.aggregate_names import (
     aggregates_of,
     function_name,
@@ -56,11 +56,11 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     queries_inside,
 )
 from dpsql.rewrite.syntax.named.columns import Ctes, fold, fresh, from_items, outer_columns, tables_in_from
-from dpsql.rewrite.syntax.named.existence import calls_listed, queried
+from dpsql.rewrite.syntax.named.existence import calls_listed, tested_queries
 from dpsql.rewrite.syntax.named.grouping import Grouping, grouping_in
 from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.named.units import groups_by_unit
-from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
 from dpsql.rewrite.syntax.read.trees import every, holds, kinds_below
 
 # Queries in other words that mean the same, made before their aggregates are looked for.
@@ -86,6 +86,8 @@ def _put_below(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
             item.set("this", exp.Select(expressions=[exp.Star()], from_=exp.From(this=table), joins=joins))
 
 
+# How to see what a statement becomes: call `find` on its tree and `render` the tree afterwards, or ask EXPLAIN
+# (VERBOSE), which shows the engine's SQL. To find out which form has changed it, take the forms away one by one.
 FORMS = (
     Form(_put_below, (exp.Subquery,)),
     Form(list_values, (exp.Distinct,)),
@@ -99,7 +101,7 @@ FORMS = (
     Form(say_by_other_windows, (exp.Window,)),
     Form(ask_for_groups, (exp.Window,)),
     Form(without_laterals, (exp.Lateral,)),
-    Form(require_partners, (exp.Join,)),
+    Form(inner_joins_for_partners, (exp.Join,)),
     Form(lead_with_private_rows, (exp.Join,)),
     Form(as_answers, (exp.Join, exp.Query)),
     Form(add_periods_up, (exp.Join,)),
@@ -252,7 +254,7 @@ def _as_constants(table: exp.Table, own: TemporaryTable) -> exp.Expr:
     else:
         none = ", ".join(f"{_cell(None, type_)} AS {quoted_name(column)}" for column, type_ in own.columns)
         text = f"SELECT * FROM (SELECT {none} WHERE FALSE) AS t ({names})"
-    tree = parsed(text)
+    tree = parse_query(text)
     if tree is None:
         raise InternalError
     made: exp.Expr = tree.args["from_"].this.pop()
@@ -276,6 +278,7 @@ def _cell(text: str | None, type_: str) -> str:
 
 _ROWS = ("from_", "joins", "where")
 _CLAUSES = frozenset({*_ROWS, "expressions", "with_", "windows", "kind", "distinct"})
+# Each cut is a quantile that has its share of ε.
 _MOST = 100
 """Groups that one statement is cut into."""
 
@@ -397,7 +400,7 @@ def tables_read(tree: exp.Expr, policy: Policy) -> frozenset[str]:
     return frozenset(name for name in names if policy.protects(name))
 
 
-def declared(table: exp.Table, policy: Policy) -> Table | None:
+def declared_table(table: exp.Table, policy: Policy) -> Table | None:
     """Return the policy's table that a name in FROM means, unless it names something else."""
     if fold(table.args.get("db")) not in {"", "public"} or fold(table.args.get("catalog")) not in {"", policy.dataset}:
         return None
@@ -419,6 +422,7 @@ def find(
     kind = _Finder(policy, scopes, inner, tree, alone, lists).query(tree, {})
     if not inner:
         return FoundScopes(kind, tuple(scopes), alone=alone)
+    # An inner query within another one is asked as a part of that: only the outermost wait for releases of their own.
     within = {id(node) for answer in inner for node in answer.inside()}
     outer = {id(answer.node): answer for answer in inner if id(answer.node) not in within}
     return FoundScopes(kind, tuple(scopes), tuple(outer.values()))
@@ -487,6 +491,8 @@ class _Finder:
     def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         kinds = {self.query(node.this, ctes), self.query(node.expression, ctes)}
         modified = any(node.args.get(k) for k in ("limit", "offset", "order", "locks"))
+        # UNION ALL of rows keeps each row and its owner. UNION without ALL takes away a row that somebody else has,
+        # too: what one unit has would depend on others, so it is rows only where the unit is one of the columns.
         all_rows = isinstance(node, exp.Union) and not node.args.get("distinct") and node is not self.root
         if kinds == {Kind.ROWS} and all_rows and not modified:
             return Kind.ROWS
@@ -520,6 +526,8 @@ class _Finder:
     def _select(self, node: exp.Select, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         visible = {name: cte for name, (_, cte) in ctes.items()}
         if node is not self.root:
+            # The root is what the client gets: rows at the root are refused whatever their words are, so there is
+            # nothing to reword. Below it rows are read by an aggregate.
             put_groups_below(node, visible, self.policy)
             put_places_below(node, visible, self.policy)
             cut_at_quantiles(node, visible, self.policy)
@@ -527,9 +535,12 @@ class _Finder:
         of_rows = any(kind is Kind.ROWS for _, kind in items)
         answers = set[int]()
         if not self.alone and next(queries_inside(node), None) is not None:
-            come_in = decorrelated(node, visible, self.policy, of_rows=of_rows)
+            come_in = decorrelate(node, visible, self.policy, of_rows=of_rows)
             items += [(item, self._item(item, ctes)) for item in come_in]
-            tested = queried(node) if any(kind is Kind.ROWS for _, kind in items) else frozenset[int]()
+            tested = tested_queries(node) if any(kind is Kind.ROWS for _, kind in items) else frozenset[int]()
+            # What a subquery may be beside private rows: public (planning asks for it once), a test of the WHERE
+            # (EXISTS, IN), which is a semi-join of rows, or an answer, which is released first. Anything else would be
+            # rows.
             nested = [(query, self._nested(query, ctes, tested)) for query in queries_inside(node)]
             answers = {id(query) for query, kind in nested if kind is Kind.ANSWER}
         kinds = [kind for _, kind in items]
@@ -544,6 +555,7 @@ class _Finder:
         among += [item for item, kind in items if kind is Kind.ANSWER]
         self.inner.extend(InnerAnswer(query, visible) for query in among)
         if not (aggregates or node.args.get("group") or node.args.get("distinct")):
+            # A SELECT of rows in FROM: a relation, of which the SELECT around it aggregates.
             if node is not self.root:  # rows are refused there, for any other words of it
                 put_windows_in_place(node)
                 refuse_clauses(node, ROW_CLAUSES)
@@ -578,7 +590,7 @@ class _Finder:
         """Return what a SELECT is that aggregates private rows, groups them, or tells which are distinct."""
         _refuse_distinct_on(node, aggregates)
         grouping = grouping_in(node, aggregates)
-        if further := determined(node, grouping, visible, self.policy):
+        if further := determined_columns(node, grouping, visible, self.policy):
             node.args["group"].set(
                 "expressions", [*node.args["group"].expressions, *(element.copy() for element in further)]
             )
@@ -586,12 +598,16 @@ class _Finder:
         keys = grouping.keys if answers else ()
         of_keys = (query for key in keys for query in key.find_all(exp.Query) if id(query) in answers)
         self.inner.extend(InnerAnswer(with_all_public(query), visible) for query in of_keys)
+        # GROUP BY the unit makes one row of each unit's rows: these are private rows again, of which each unit has one.
+        # They are no answer, and have no noise: what is around them aggregates them.
         if node is not self.root and groups_by_unit(node, grouping.keys, visible, self.policy):
             grouped = bool(aggregates or node.args.get("group"))  # else it is DISTINCT that groups
             refuse_clauses(node, (*UNIT_CLAUSES, "distinct") if grouped else UNIT_CLAUSES)
             return Kind.ROWS  # of which each is one unit's
         refuse_clauses(node, SCOPE_CLAUSES)
         _refuse_outer_columns(node)
+        # Here is what the whole of `find` is for: from here on the SELECT is a measurement with keys and aggregates,
+        # and what is around it reads released values.
         self.scopes.append(Scope(node, grouping, aggregates, visible, bool(self.alone)))
         return Kind.ANSWER
 
@@ -619,9 +635,10 @@ class _Finder:
 
     def _table(self, item: exp.Table, ctes: Mapping[str, tuple[Kind, exp.CTE]]) -> Kind:
         name = fold(item.this)
+        # PostgreSQL looks for a CTE first, but only where no schema is written.
         if not item.args.get("db") and name in ctes:
             return ctes[name][0]
-        table = declared(item, self.policy)
+        table = declared_table(item, self.policy)
         if table is None or table.public:
             return Kind.PUBLIC
         refuse_clauses(item, TABLE_CLAUSES)

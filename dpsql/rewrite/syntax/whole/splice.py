@@ -26,10 +26,14 @@ Match = Callable[[exp.Expr], str | None]
 
 def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder: str) -> None:
     """Change the scope's SELECT, in its tree, to read the table `placeholder` of answers; outputs keep `names`."""
+    # Halfway: SELECT zone, round(avg(fare)) AS f FROM trips WHERE tip > 0 GROUP BY zone HAVING count(*) > 9 ORDER BY 2
+    # becomes SELECT _dp.g0 AS zone, round(_dp.a0) AS f FROM placeholder AS _dp WHERE _dp.a1 > 9 ORDER BY 2. HAVING
+    # becomes WHERE, since each row of an answer is a group already.
     select = scope.select
     _correlate(scope, match)
-    outputs = [substituted(node.unalias(), match) for node in select.expressions]
+    outputs = [substitute_columns(node.unalias(), match) for node in select.expressions]
     having, order = select.args.get("having"), select.args.get("order")
+    # It was SELECT DISTINCT x: the answer has each x once.
     if scope.keys and not scope.aggregates and not select.args.get("group"):
         select.set("distinct", None)
     for clause in ("from_", "joins", "where", "group", "laterals", "having"):
@@ -37,7 +41,7 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
     named = [exp.alias_(e, name, quoted=True, copy=False) for e, name in zip(outputs, names, strict=True)]
     select.set("expressions", named)
     if having is not None:
-        select.set("where", exp.Where(this=substituted(having.this, match)))
+        select.set("where", exp.Where(this=substitute_columns(having.this, match)))
     if order is not None:
         for item in order.expressions:
             item.set("this", _ordering(item.this, match))
@@ -75,12 +79,13 @@ def _correlate(scope: Scope, match: Match) -> None:
         for query in every(clause, exp.Query, below=False) if clause is not None else ():
             for column in every(query, exp.Column):
                 if fold(column.args.get("table")) in ours:
-                    column.replace(substituted(column, match))
+                    column.replace(substitute_columns(column, match))
 
 
 def _ordering(node: exp.Expr, match: Match) -> exp.Expr:
     """Return an element of ORDER BY: an output by its place stays, any other expression is looked up."""
-    return node if isinstance(node, exp.Literal) else substituted(node, match)
+    # ORDER BY 2 is the second output. ORDER BY 1 + 1 is a constant, as in PostgreSQL.
+    return node if isinstance(node, exp.Literal) else substitute_columns(node, match)
 
 
 def _inside(clause: object, match: Match) -> None:
@@ -89,16 +94,18 @@ def _inside(clause: object, match: Match) -> None:
             _inside(item, match)
     elif isinstance(clause, exp.Expr):
         for child in list(clause.iter_expressions()):
-            child.replace(substituted(child, match))
+            child.replace(substitute_columns(child, match))
 
 
-def substituted(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp.Expr:
+def substitute_columns(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp.Expr:
     """Return `node`, which is changed, with the columns of a table in the places of keys and aggregates."""
     name = (
         None if is_windowed(node) else match(node)
     )  # `count(*) OVER ()` is of the answer's rows, whatever else counts
     if name is not None:
         return exp.column(name, table, quoted=table is None)
+    # PostgreSQL has refused most of these when it bound the statement. It lets columns pass that a key in GROUP BY
+    # determines, and those whose table is known are keys by now (`determined_columns`).
     if isinstance(node, exp.Column):
         raise Unsupported(
             f"{node.sql('postgres')} must appear in GROUP BY or inside an aggregate",
@@ -107,7 +114,7 @@ def substituted(node: exp.Expr, match: Match, table: str | None = ANSWER) -> exp
         )
     if not isinstance(node, exp.Query):
         for child in list(node.iter_expressions()):
-            child.replace(substituted(child, match, table))
+            child.replace(substitute_columns(child, match, table))
     return node
 
 

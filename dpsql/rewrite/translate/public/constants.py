@@ -18,7 +18,7 @@ from dpsql.rewrite.ir.expr import NULL, Const, IntervalValue
 from dpsql.rewrite.ir.literal import (
     TYPES,
     ConstantEvaluator,
-    Spelled,
+    SpelledSql,
     UnspeakableError,
     exact_number,
     is_endless,
@@ -66,7 +66,7 @@ class Constants:
         text, _ = self.evaluator.constant(self.spelled(node).within("pg_catalog.to_json({})"))
         return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
 
-    def spelled(self, node: exp.Expr, *, queries: bool = False) -> Spelled:
+    def spelled(self, node: exp.Expr, *, queries: bool = False) -> SpelledSql:
         """Return the SQL that asks the shadow for `node`, its parameters' values in place.
 
         Raises:
@@ -145,7 +145,7 @@ def _has_few_digits(const: Const) -> bool:
     return abs(size.numerator) < _FEW_DIGITS and _FEW_DIGITS % size.denominator == 0
 
 
-def evaluated(text: str | None, type_name: str) -> Const:
+def constant_from_shadow(text: str | None, type_name: str) -> Const:
     """Return a value that the shadow evaluated.
 
     Raises:
@@ -157,13 +157,13 @@ def evaluated(text: str | None, type_name: str) -> Const:
     return _finite(value)
 
 
-def required(type_name: str) -> None:
+def require_known_type(type_name: str) -> None:
     """Check that values of a type can stand beside private rows.
 
     Raises:
         Unsupported: they can't.
     """
-    evaluated(None, type_name)
+    constant_from_shadow(None, type_name)
     if type_name not in TYPES:
         raise _no_type(type_name)
 

@@ -11,18 +11,18 @@ from dpsql.errors import Unsupported
 from dpsql.interrupt import count_nodes
 from dpsql.policy.model import Policy, SqlType, Value
 from dpsql.rewrite.ir.constant_table import ConstantTable, constant_table
-from dpsql.rewrite.ir.literal import TYPES, PublicAnswer, Spelled, UnspeakableError
+from dpsql.rewrite.ir.literal import TYPES, PublicAnswer, SpelledSql, UnspeakableError
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.named.recursion import names_itself, recursive_names, repeats
-from dpsql.rewrite.syntax.whole.scopes import declared
-from dpsql.rewrite.translate.public.constants import Constants, evaluated
+from dpsql.rewrite.syntax.whole.scopes import declared_table
+from dpsql.rewrite.translate.public.constants import Constants, constant_from_shadow
 from dpsql.rewrite.translate.public.speller import spell
 
 _PLAIN = frozenset({"expressions", "from_", "where"})
 """The clauses of a query that is followed, and not answered: a large public table need not stand in the statement."""
 
 
-def inlined(node: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> exp.Expr | None:
+def inline_ctes(node: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> exp.Expr | None:
     """Return a query, or an element of FROM, with its CTEs in their places; None if it reads anything but public tables."""
     copy = node.copy()
     holder = exp.Paren(this=copy)
@@ -31,7 +31,7 @@ def inlined(node: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> exp.
     own = {name for with_ in query.find_all(exp.With) if with_.args.get("recursive") for name in recursive_names(with_)}
     tables = [table for table in query.find_all(exp.Table) if not isinstance(table.this, exp.Anonymous)]
     tables = [table for table in tables if table.args.get("db") or fold(table.this) not in own]
-    public = (declared(table, policy) for table in tables)
+    public = (declared_table(table, policy) for table in tables)
     return query.pop() if all(table is not None and table.public for table in public) else None
 
 
@@ -90,7 +90,7 @@ def is_plain(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> boo
         if isinstance(item, exp.Table):
             name = fold(item.this)
             if item.args.get("db") or name not in ctes or name in passed:
-                return declared(item, policy) is not None
+                return declared_table(item, policy) is not None
             if names_itself(ctes[name]) is not False:
                 return False
             passed.add(name)
@@ -175,10 +175,10 @@ def require_names(names: Sequence[str]) -> None:
 
 
 def _cell(text: str | None, type_: str) -> Value | None:
-    return evaluated(text, type_).value
+    return constant_from_shadow(text, type_).value
 
 
-def spelled_public(query: exp.Expr, constants: Constants) -> Spelled | None:
+def spelled_public(query: exp.Expr, constants: Constants) -> SpelledSql | None:
     """Return a public query as the shadow is asked it; None if it is none that it is asked."""
     try:
         return spell(query, constants.arguments, queries=True)

@@ -21,7 +21,7 @@ from dpsql.rewrite.ir.literal import (
     SERIES_FUNCTIONS,
     SYNTAX_FUNCTIONS,
     TEMPORAL,
-    Spelled,
+    SpelledSql,
     UnspeakableError,
     literal,
     number,
@@ -320,7 +320,7 @@ _TOTAL = frozenset({"not_negative", "negative", "fits", *((PARTIAL & PLAIN_FUNCT
 _TRIMS = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}
 
 
-def spell(node: exp.Expr, arguments: Sequence[Argument] = (), *, queries: bool = False) -> Spelled:
+def spell(node: exp.Expr, arguments: Sequence[Argument] = (), *, queries: bool = False) -> SpelledSql:
     """Return the SQL of a constant, or of an expression in columns of public values; with `queries`, of a SELECT as well.
 
     Raises:
@@ -328,7 +328,7 @@ def spell(node: exp.Expr, arguments: Sequence[Argument] = (), *, queries: bool =
     """
     speller = Speller(arguments, _RULES, _BINARY, queries=spelled_query if queries else None)
     try:
-        return Spelled(speller.query(node) if isinstance(node, exp.Query) else speller.of(node), speller.volatile)
+        return SpelledSql(speller.query(node) if isinstance(node, exp.Query) else speller.of(node), speller.volatile)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # a tree of a form that no rule thought of
         raise UnspeakableError from None
 

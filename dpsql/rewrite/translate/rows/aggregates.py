@@ -14,10 +14,10 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType, Value
-from dpsql.rewrite.analysis.declared import Declared
-from dpsql.rewrite.analysis.narrowing import narrowed
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.logical import only_branch
-from dpsql.rewrite.functions.table import unwidened
+from dpsql.rewrite.functions.table import without_double
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.aggregate_names import (
@@ -33,9 +33,16 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.splice import Match
-from dpsql.rewrite.translate.rows.computed import Formula, Of, check_size, formula, is_computed, refused_margin
-from dpsql.rewrite.translate.values.comparisons import as_whole, checked
-from dpsql.rewrite.translate.values.context import Elapsed, IntervalTimes, Translator
+from dpsql.rewrite.translate.rows.computed_statistics import (
+    Formula,
+    StatisticRef,
+    formula,
+    is_computed,
+    refused_margin,
+    require_size,
+)
+from dpsql.rewrite.translate.values.comparisons import as_whole, row_condition
+from dpsql.rewrite.translate.values.context import ElapsedTime, IntervalTimes, Translator
 from dpsql.rewrite.translate.values.durations import in_micros, in_span, micros_of
 from dpsql.rewrite.translate.values.texts import in_order, labels_of
 from dpsql.rewrite.translate.values.value_map import MAX_VALUES
@@ -160,7 +167,7 @@ class OfDistinct:
 class Margin:
     """The half-width of the 95 % interval of another aggregate."""
 
-    of: "Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct | Vote | Computed | Shrunk"
+    of: "Moment | Quantile | Extreme | Distinct | DistinctTuples | OfDistinct | Vote | ComputedStatistic | Shrunk"
     cut: bool = False
     """Whether the question is about the share of a count or a sum that its C takes off, and not about the aggregate."""
 
@@ -173,7 +180,7 @@ class Shrunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedStatistic:
     """What is computed of statistics, whose margin is asked."""
 
     formula: Formula
@@ -208,7 +215,7 @@ def aggregate(t: Translator, node: exp.Expr) -> Aggregate:
         Unsupported: the function, or the way it is called, is not known.
     """
     if isinstance(node, exp.Filter):
-        condition = checked(t, node.expression.this)
+        condition = row_condition(t, node.expression.this)
         inner = aggregate(t, node.this)
         if isinstance(inner, (Margin, Shrunk, GroupingCall)):
             raise not_known(node)
@@ -265,7 +272,7 @@ def _of_rows(t: Translator, whole: exp.Column) -> tuple[Expr, ...]:
 def _argument(t: Translator, node: exp.Expr) -> Expr:
     """Return what an aggregate is of; an interval as its microseconds, of which the answer is made again."""
     value = t.operand(node)
-    return in_micros(in_span(micros_of(value)) if isinstance(value, (Elapsed, IntervalTimes)) else t.value(value))
+    return in_micros(in_span(micros_of(value)) if isinstance(value, (ElapsedTime, IntervalTimes)) else t.value(value))
 
 
 def _of_values(t: Translator, name: str, exprs: tuple[Expr, ...]) -> Aggregate:
@@ -373,29 +380,29 @@ def _shrunk(t: Translator, node: exp.Expr) -> Shrunk:
     return Shrunk(inner)
 
 
-def told_of(aggregate: Aggregate) -> Measured | Computed:
+def told_of(aggregate: Aggregate) -> Measured | ComputedStatistic:
     """Return what is asked of rows: of a margin, or of means that are drawn together, what it is told of."""
     while isinstance(aggregate, (Margin, Shrunk)):
         of = aggregate.of
-        if isinstance(of, Computed):
+        if isinstance(of, ComputedStatistic):
             return of
         aggregate = of
     return aggregate
 
 
-def _computed(t: Translator, node: exp.Expr) -> Computed:
+def _computed(t: Translator, node: exp.Expr) -> ComputedStatistic:
     moments: list[Moment] = []
 
-    def place_of(call: exp.Expr) -> Of:
+    def place_of(call: exp.Expr) -> StatisticRef:
         of = aggregate(t, call)
         if not isinstance(of, Moment):
             raise refused_margin("dpsql.margin() computes with counts, sums, averages and spreads alone")
         if of not in moments:
             moments.append(of)
-        return Of(moments.index(of), _is_whole(of))
+        return StatisticRef(moments.index(of), _is_whole(of))
 
-    check_size(node)
-    return Computed(formula(t, node, place_of), tuple(moments))
+    require_size(node)
+    return ComputedStatistic(formula(t, node, place_of), tuple(moments))
 
 
 def _is_whole(moment: Moment) -> bool:
@@ -475,7 +482,7 @@ def _is_profiled(column: Ref, aggregates: Sequence[Aggregate]) -> bool:
 def _computed_of(aggregate: Aggregate) -> Ref | None:
     """Return the column without bounds and values that an aggregate computes with."""
     arguments = inputs(aggregate)[1:] if computes(aggregate) else ()
-    columns = [argument for argument in map(unwidened, arguments) if isinstance(argument, Ref)]
+    columns = [argument for argument in map(without_double, arguments) if isinstance(argument, Ref)]
     return next((column for column in columns if column.column.bounds is None and column.column.values is None), None)
 
 
@@ -495,12 +502,12 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
     match aggregate:
         case Moment():
             return (aggregate.where, *aggregate.args)
-        case Margin(of=Computed() as computed):
+        case Margin(of=ComputedStatistic() as computed):
             return tuple(expr for moment in computed.of for expr in inputs(moment))
         case Shrunk(of=moment):
             return inputs(moment)
         case Margin(of=of):
-            assert not isinstance(of, Computed)
+            assert not isinstance(of, ComputedStatistic)
             return inputs(of)
         case Quantile() | Extreme() | Distinct() | OfDistinct() | Vote():
             return (aggregate.where, aggregate.arg)
@@ -510,7 +517,7 @@ def inputs(aggregate: Aggregate) -> tuple[Expr, ...]:
             return aggregate.keys
 
 
-def as_counted(aggregate: Aggregate, relation: Relation, declared: Declared) -> Aggregate:
+def as_counted(aggregate: Aggregate, relation: Relation, declared: DeclaredFacts) -> Aggregate:
     """Return what says no more than a count of rows as that, since the policy says so; others as they are.
 
     sum(CASE WHEN id IS NULL THEN 1 ELSE 0 END)  →  count(*) FILTER (WHERE FALSE), where id can't be NULL
@@ -534,24 +541,24 @@ def _is_key(column: Ref, relation: Relation) -> bool:
     return alone and frozenset({column.name}) in source.table.keys
 
 
-def _is_of_zeros(moment: Moment, relation: Relation, declared: Declared) -> bool:
+def _is_of_zeros(moment: Moment, relation: Relation, declared: DeclaredFacts) -> bool:
     if moment.name not in _OF_ZEROS or len(moment.args) != 1:
         return False
-    branch = only_branch(unwidened(moment.args[0]))
+    branch = only_branch(without_double(moment.args[0]))
     condition, other = (FALSE, moment.args[0]) if branch is None else (branch[0], branch[2])
     if not isinstance(other, Const) or other.value != (None if moment.name == "count" else 0):
         return False
     rows = both(relation.condition, moment.where, condition)
-    return condition == FALSE or narrowed(refs(moment.where, condition), rows, declared) is None
+    return condition == FALSE or refine_by_predicate(refs(moment.where, condition), rows, declared) is None
 
 
-def is_possible(aggregate: Aggregate, relation: Relation, declared: Declared) -> bool:
+def is_possible(aggregate: Aggregate, relation: Relation, declared: DeclaredFacts) -> bool:
     """Return whether any row can be among those that an aggregate is of: FILTER (WHERE trip_id IS NULL) has none."""
     of = told_of(aggregate)
-    if isinstance(of, Computed):
+    if isinstance(of, ComputedStatistic):
         return all(is_possible(moment, relation, declared) for moment in of.of)
     where = TRUE if isinstance(of, GroupingCall) else of.where
-    return where == TRUE or narrowed(refs(where), both(relation.condition, where), declared) is not None
+    return where == TRUE or refine_by_predicate(refs(where), both(relation.condition, where), declared) is not None
 
 
 # The column of grouped rows that a node of their SELECT is: a key or an aggregate call.

@@ -17,21 +17,21 @@ from sqlglot import exp
 from dpsql.errors import AccessDenied, MissingBounds, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, UnitBound
-from dpsql.rewrite.analysis.bounds import bounded, facts
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.bounds import facts, require_interval
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.keys import domain
-from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.owners import Owners, Unique, is_unit, owned, owners
+from dpsql.rewrite.analysis.owners import Owners, Unique, determine_unit, is_unit, owners
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Env, Expr, Facts, Ref, refs
 from dpsql.rewrite.ir.relation import (
+    PerUnitRows,
     Relation,
     Source,
     UnionRows,
     UnitFunction,
-    UnitRows,
     UnitValue,
-    filtered,
+    filter_rows,
     naming_units,
     ref,
 )
@@ -39,7 +39,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of
 from dpsql.rewrite.syntax.named.columns import output_name
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.whole.splice import Match, substituted
+from dpsql.rewrite.syntax.whole.splice import Match, substitute_columns
 from dpsql.rewrite.translate.rows.aggregates import (
     Aggregate,
     Distinct,
@@ -51,7 +51,7 @@ from dpsql.rewrite.translate.rows.aggregates import (
     condition_of,
     matcher,
 )
-from dpsql.rewrite.translate.values.comparisons import checked
+from dpsql.rewrite.translate.values.comparisons import row_condition
 from dpsql.rewrite.translate.values.context import Names, Translator
 from dpsql.rewrite.translate.values.durations import in_span, span_of
 
@@ -80,7 +80,7 @@ _SUMS: Mapping[SqlType, SqlType] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregated:
+class AggregatedArgument:
     """An argument of an aggregate, its facts, and how many rows of one unit count."""
 
     expr: Expr
@@ -88,7 +88,7 @@ class Aggregated:
     most: int
 
 
-def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggregated]) -> UnitValue:
+def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], AggregatedArgument]) -> UnitValue:
     """Return the aggregate as a column of a unit's row.
 
     Raises:
@@ -142,9 +142,9 @@ def _count(function: UnitFunction, arg: Expr | None, where: Expr, most: int, *, 
     return UnitValue(function, arg, where, column)
 
 
-def _sum(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
+def _sum(name: UnitFunction, given: AggregatedArgument, where: Expr) -> UnitValue:
     arg, arg_facts = given.expr, given.facts
-    interval, step = bounded(arg, arg_facts), step_of(arg)
+    interval, step = require_interval(arg, arg_facts), step_of(arg)
     low, high = interval.low, interval.high
     if step:
         low, high = math.floor(low / step) * step, math.ceil(high / step) * step
@@ -169,9 +169,9 @@ def _average(type_: SqlType) -> SqlType:
     return SqlType.DOUBLE if type_.is_float else SqlType.NUMERIC
 
 
-def _extreme(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
+def _extreme(name: UnitFunction, given: AggregatedArgument, where: Expr) -> UnitValue:
     arg, arg_facts = given.expr, given.facts
-    bounds, type_ = bounded(arg, arg_facts), arg.type
+    bounds, type_ = require_interval(arg, arg_facts), arg.type
     column = Column(
         "",
         type_,
@@ -183,13 +183,13 @@ def _extreme(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
     return UnitValue(name, arg, where, column)
 
 
-def _spread(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
+def _spread(name: UnitFunction, given: AggregatedArgument, where: Expr) -> UnitValue:
     """Return a variance or standard deviation, read off the sums of steps and of their squares.
 
     It is at most that of rows which are half at one end and half at the other, of which two are the worst for a sample.
     """
     arg, arg_facts = given.expr, given.facts
-    interval, step = bounded(arg, arg_facts), step_of(arg)
+    interval, step = require_interval(arg, arg_facts), step_of(arg)
     own = interval.width / step if step else Fraction(0)
     steps = int(own) if own.denominator == 1 and 1 <= own <= _SQUARED else _SQUARED
     sample, root = name.endswith("samp"), name.startswith("stddev")
@@ -206,12 +206,12 @@ def _spread(name: UnitFunction, given: Aggregated, where: Expr) -> UnitValue:
     return UnitValue(name, arg, where, column, interval, steps)
 
 
-def _percentile(point: Fraction, given: Aggregated, where: Expr, *, discrete: bool) -> UnitValue:
+def _percentile(point: Fraction, given: AggregatedArgument, where: Expr, *, discrete: bool) -> UnitValue:
     """Return an order statistic, or what lies between two: a function of the values, in any order."""
     if discrete:
         return replace(_extreme("percentile_disc", given, where), point=point)
     nullable = given.facts.nullable or where != TRUE
-    bounds = bounded(given.expr, given.facts)
+    bounds = require_interval(given.expr, given.facts)
     column = Column("", SqlType.DOUBLE, SqlType.DOUBLE.value, bounds=bounds, nullable=nullable)
     return UnitValue("percentile_cont", given.expr, where, column, point=point)
 
@@ -231,7 +231,7 @@ class Around:
 
     policy: Policy
     kind: str
-    declared: Declared
+    declared: DeclaredFacts
     unique: Unique
     wide: bool = False
     """Whether numbers of a unit are within the bounds for the most rows that may be chosen."""
@@ -281,13 +281,13 @@ def _texts(keys: Sequence[exp.Expr], calls: Sequence[exp.Expr]) -> Mapping[str, 
 def _rows(relation: Relation, keys: tuple[Expr, ...], around: Around) -> "_Rows":
     of_unit = owners(relation, around.kind, around.policy.tables, around.unique)
     columns = [key for key in keys if isinstance(key, Ref)]
-    if not owned(relation, columns, around.kind, around.policy.tables, around.unique):
+    if not determine_unit(relation, columns, around.kind, around.policy.tables, around.unique):
         raise AccessDenied(
             f'a subquery over single units must group by "{_name(of_unit)}", which your role protects',
             because="subquery-by-unit",
             hint="Or group by a column that identifies nobody.",
         )
-    env = narrowed(refs(*keys), relation.condition, around.declared)
+    env = refine_by_predicate(refs(*keys), relation.condition, around.declared)
     others = tuple(
         key
         for key in dict.fromkeys(keys)
@@ -317,9 +317,9 @@ class _Rows:
     possible: bool
     around: Around
 
-    def argument(self, expr: Expr) -> Aggregated:
+    def argument(self, expr: Expr) -> AggregatedArgument:
         """Return the facts about an aggregate's argument, in as many rows of one unit as count."""
-        return Aggregated(
+        return AggregatedArgument(
             expr, facts(expr, self._env(expr)), self.up_to if self.wide and self.up_to else self.owned.rows
         )
 
@@ -342,7 +342,7 @@ class _Rows:
         columns = (unit, *further.values(), *(value.column for value in named))
         table = self._table({column.name: column for column in columns}, unit, further)
         keys = tuple((column.name, key) for key, column in further.items())
-        made = UnitRows(self.owned.relation, own, keys, named, self.owned.rows, self.up_to, self.wide)
+        made = PerUnitRows(self.owned.relation, own, keys, named, self.owned.rows, self.up_to, self.wide)
         every = {column.name: ref(0, table, column.name) for column in columns}
         relation = Relation((Source(table, made=made),), TRUE if self.possible else FALSE, every)
         names = {f"g{i}": every[further.get(key, unit).name] for i, key in enumerate(self.keys)}
@@ -428,17 +428,22 @@ def fresh_names() -> Callable[[str], str]:
 
 
 def _outputs(
-    relation: Relation, t: Translator, select: exp.Select, names: Mapping[str, Expr], match: Match, declared: Declared
+    relation: Relation,
+    t: Translator,
+    select: exp.Select,
+    names: Mapping[str, Expr],
+    match: Match,
+    declared: DeclaredFacts,
 ) -> Relation:
     """Return the relation with the columns that a SELECT puts out, of the units that HAVING keeps."""
     inside = replace(t, names=Names({"": names}), facts_of=lambda expr: facts(expr, declared.env(refs(expr))))
     having = select.args.get("having")
     if having is not None:
-        relation = filtered(relation, checked(inside, substituted(having.this.copy(), match, None)))
+        relation = filter_rows(relation, row_condition(inside, substitute_columns(having.this.copy(), match, None)))
     return replace(relation, columns=dict(_each(select, inside, match)))
 
 
 def _each(select: exp.Select, inside: Translator, match: Match) -> Iterator[tuple[str, Expr]]:
     for output in select.expressions:
-        node = substituted(output.unalias().copy(), match, None)
+        node = substitute_columns(output.unalias().copy(), match, None)
         yield output_name(output), inside.expression(node)

@@ -16,11 +16,11 @@ from sqlglot import exp
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, Unsupported
 from dpsql.policy.model import Policy, Role, RowCondition, SqlType, Table, TableName, Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate, facts, keeps
-from dpsql.rewrite.analysis.declared import Declared, equated
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, equal_values
 from dpsql.rewrite.analysis.owners import Unique
 from dpsql.rewrite.functions.logical import compared_ways, equation
 from dpsql.rewrite.ir.calendar import shift
-from dpsql.rewrite.ir.constant_table import AnswerForm, AwaitedTable, ConstantTable
+from dpsql.rewrite.ir.constant_table import AnswerForm, ConstantTable, DeferredTable
 from dpsql.rewrite.ir.expr import (
     FALSE,
     TRUE,
@@ -32,7 +32,7 @@ from dpsql.rewrite.ir.expr import (
     Ref,
     both,
     conjuncts,
-    factored,
+    factor_out,
     refs,
     with_refs,
 )
@@ -40,13 +40,13 @@ from dpsql.rewrite.ir.relation import (
     Join,
     Relation,
     Source,
-    filtered,
-    inner_joined,
-    left_joined,
+    filter_rows,
+    inner_join,
+    left_join,
     ref,
-    renumbered,
     scan,
-    tested,
+    semi_join,
+    shift_sources,
 )
 from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of
 from dpsql.rewrite.syntax.named.columns import fold, item_name, output_name
@@ -54,22 +54,22 @@ from dpsql.rewrite.syntax.named.existence import Existence, conjuncts_of, existe
 from dpsql.rewrite.syntax.named.recursion import names_itself
 from dpsql.rewrite.syntax.named.units import output_columns
 from dpsql.rewrite.syntax.read.dialect import ViewedTable, ViewRead
-from dpsql.rewrite.syntax.whole.scopes import declared
+from dpsql.rewrite.syntax.whole.scopes import declared_table
 from dpsql.rewrite.translate.public.constants import Constants
 from dpsql.rewrite.translate.public.public_queries import (
     constants_of,
     function_named,
-    inlined,
+    inline_ctes,
     is_plain,
     not_beside,
     recursion_beside,
 )
 from dpsql.rewrite.translate.rows.per_unit import Around, is_grouped, per_unit
-from dpsql.rewrite.translate.rows.unions import united
-from dpsql.rewrite.translate.rows.windows import windowed, windows_of
-from dpsql.rewrite.translate.values.comparisons import checked, compare
-from dpsql.rewrite.translate.values.context import Names, Translator, renamed
-from dpsql.rewrite.translate.values.json_paths import not_as_a_whole, passed_on
+from dpsql.rewrite.translate.rows.unions import union_all
+from dpsql.rewrite.translate.rows.windows import windows_of, with_windows
+from dpsql.rewrite.translate.values.comparisons import compare, row_condition
+from dpsql.rewrite.translate.values.context import Names, Translator, rename_columns
+from dpsql.rewrite.translate.values.json_paths import not_as_a_whole, pull_up_output
 from dpsql.rewrite.translate.values.translator import translator
 
 # The rights of a role to tables and views, by name; a view that is granted may read tables that are not.
@@ -169,7 +169,7 @@ _BOOL = SqlType.BOOLEAN
 
 
 def with_inner_answers(
-    relation: Relation, select: exp.Select, tables: Mapping[int, AwaitedTable], t: Translator
+    relation: Relation, select: exp.Select, tables: Mapping[int, DeferredTable], t: Translator
 ) -> tuple[Relation, Translator]:
     """Return the relation with the answers that the expressions of a SELECT wait for, and the translator that knows them.
 
@@ -178,6 +178,8 @@ def with_inner_answers(
     if not tables:
         return relation, t
     where, waiting = select.args.get("where"), _Waiting(relation, t)
+    # Under NOT or OR, or in an output, `x IN (…)` has to be computed in three values; as a conjunct of WHERE it only
+    # leaves rows out.
     certain = set() if where is None else {id(conjunct) for conjunct in conjuncts_of(where.this)}
     answers: dict[int, Expr] = {}
     for node in _own(select):
@@ -215,13 +217,13 @@ class _Waiting:
     relation: Relation
     t: Translator
 
-    def joined(self, table: AwaitedTable, join: Join, on: Expr, name: str) -> Ref:
+    def joined(self, table: DeferredTable, join: Join, on: Expr, name: str) -> Ref:
         """Join an answer, and return one of its columns."""
         place = len(self.relation.sources)
         self.relation = replace(self.relation, sources=(*self.relation.sources, Source(table, join, on)))
         return ref(place, table, name, optional=join is Join.LEFT)
 
-    def among(self, table: AwaitedTable, node: exp.In, *, certain: bool) -> Expr:
+    def among(self, table: DeferredTable, node: exp.In, *, certain: bool) -> Expr:
         """Return `x IN (query)`, in SQL's three values: without values it is false, with NULL among them never.
 
         Where it is `certain` that each row is to be among the values, the join sees to it.
@@ -239,6 +241,8 @@ class _Waiting:
         nulls = replace(some, name="nulls", column=facts.columns["nulls"])
         is_found = Apply("not", (Apply("is_null", (value,), _BOOL),), _BOOL)
         is_unknown = Apply("or", (Apply("is_null", (x,), _BOOL), nulls), _BOOL)
+        # SQL's IN, case by case: among the values, true; of no values, false, even for NULL; NULL, or not among values
+        # of which one is NULL: unknown; else false.
         cases = (is_found, TRUE, Apply("not", (some,), _BOOL), FALSE, is_unknown, Const(None, _BOOL), FALSE)
         return Apply("case", cases, _BOOL)
 
@@ -325,7 +329,7 @@ class _Stretches:
     never: set[int] = field(default_factory=set)
 
 
-def most_partners(conditions: Sequence[Expr], index: int, rows: Sequence[Row]) -> int:
+def join_fan_out(conditions: Sequence[Expr], index: int, rows: Sequence[Row]) -> int:
     """Return the most of the rows of a source that one row of those before it can meet, at least 1.
 
     `conditions` hold of every joined row; those that are about sources behind this one are no help.
@@ -334,6 +338,7 @@ def most_partners(conditions: Sequence[Expr], index: int, rows: Sequence[Row]) -
         condition for condition in conditions if all(ref.source == index for ref in refs(condition)) and refs(condition)
     ]
     rows = [row for row in rows if all(keeps(condition, row) for condition in own)]
+    # Each of these is an upper bound of its own, so that the least of them counts.
     counts = [len(rows), *_rows_of_equal(conditions, index, rows)]
     counts += [_deepest(stretches) for stretches in _stretches(conditions, index, rows).values()]
     return max(min(counts), 1)
@@ -414,6 +419,7 @@ def _deepest(stretches: _Stretches) -> int:
     """Return how many stretches have a place in common."""
     pairs = enumerate(zip(stretches.starts, stretches.ends, strict=True))
     there = [pair for place, pair in pairs if place not in stretches.never and pair[0] < pair[1]]
+    # A sweep from left to right. At the same place an end sorts before a beginning, since stretches are half open.
     steps = sorted([(end, -1) for _, end in there] + [(start, 1) for start, _ in there])
     most = now = 0
     for _, step in steps:
@@ -428,12 +434,13 @@ def _deepest(stretches: _Stretches) -> int:
 # JOIN days ON at >= d AND at < d + 7  →  unchanged: seven days a row, of however many there are
 # CROSS JOIN zones                     →  unchanged, where the policy's table has few rows; else it is refused
 #
-# A row can meet as many rows of the joined table as the conditions let it (`most_partners`), and a unit may have as many rows
+# A row can meet as many rows of the joined table as the conditions let it (`join_fan_out`), and a unit may have as many rows
 # more: else it would lose all but one of them, and the answer would be wrong by that factor.
 #
 # Claim: a unit moves the sums by no more than the bound that `owners` makes of these numbers, for all numbers. It counts
 # no row of the table as found once, so that a unit's rows are weighed after the join, however many they are.
 
+# Nested loops: each private row with each of these, so that a million rows are a billion comparisons.
 _MOST_COMPARED = 1_000
 """Rows of one table that each private row may be compared with, one by one."""
 _MOST_TOGETHER = 1_000_000
@@ -444,7 +451,7 @@ _MOST_LOOKED_AT = 10_000
 """Rows of a public table that are gone through for each new statement."""
 
 
-def fanned_out(relation: Relation, declared: Declared) -> Relation:
+def with_fan_out(relation: Relation, declared: DeclaredFacts) -> Relation:
     """Return the relation with the facts about the rows that each of its rows has of joined public tables.
 
     One of many rows has to have a column that is equal to something of the rows before it.
@@ -456,9 +463,9 @@ def fanned_out(relation: Relation, declared: Declared) -> Relation:
     for index, source in enumerate(relation.sources):
         if source.table.public and not source.only_tested and index > 0:
             every[index] = met = _met(relation, index, declared)
-            if not equated(relation, index):
+            if not equal_values(relation, index):
                 together *= (_rows_of(source, index, declared) or 1) if met is None else _few(met)
-    _check_few(together, _MOST_TOGETHER)
+    _require_few(together, _MOST_TOGETHER)
     if not every:
         return relation
     sources = (
@@ -485,7 +492,7 @@ def _kept(relation: Relation, index: int, source: Source) -> Table:
     return replace(table, rows=tuple(rows))
 
 
-def _met(relation: Relation, index: int, declared: Declared) -> int | None:
+def _met(relation: Relation, index: int, declared: DeclaredFacts) -> int | None:
     """Return how many rows of a joined table a row before it can meet; None where its rows are not known.
 
     Of the table's key there is one of each value. LEFT JOIN of another table keeps all rows.
@@ -497,11 +504,11 @@ def _met(relation: Relation, index: int, declared: Declared) -> int | None:
         return None
     columns = table.by_column if isinstance(table, ConstantTable) else declared.rows.get(table.name)
     number = len(next(iter(columns.values()))) if columns else 0
-    if isinstance(table, AwaitedTable) or not columns or number > _MOST_LOOKED_AT:
+    if isinstance(table, DeferredTable) or not columns or number > _MOST_LOOKED_AT:
         return None
     mentioned = {ref for ref in refs(*conditions) if ref.source == index and ref.name in columns}
     rows = [{ref: columns[ref.name][place] for ref in mentioned} for place in range(number)]
-    return most_partners(conditions, index, rows)
+    return join_fan_out(conditions, index, rows)
 
 
 def _equal(conditions: Sequence[Expr]) -> Iterator[Expr]:
@@ -512,17 +519,17 @@ def _equal(conditions: Sequence[Expr]) -> Iterator[Expr]:
             yield from sides
 
 
-def _rows_of(source: Source, index: int, declared: Declared) -> int | None:
+def _rows_of(source: Source, index: int, declared: DeclaredFacts) -> int | None:
     """Return how many rows there are, None where that is not known before there are answers.
 
     Raises:
         Unsupported: there are too many.
     """
     match source.table:
-        case AwaitedTable():
+        case DeferredTable():
             return None
         case ConstantTable(rows=rows):
-            _check_few(len(rows), _MOST_COMPARED)
+            _require_few(len(rows), _MOST_COMPARED)
             return len(rows)
         case Table(key=key) as table:
             values = None if key is None else declared.facts_of(ref(index, table, key)).values
@@ -537,11 +544,11 @@ def _few(met: int) -> int:
     Raises:
         Unsupported: they are too many.
     """
-    _check_few(met, _MOST_COMPARED)
+    _require_few(met, _MOST_COMPARED)
     return met
 
 
-def _check_few(rows: int, most: int) -> None:
+def _require_few(rows: int, most: int) -> None:
     if rows > most:
         raise Unsupported(
             f"{rows:,} rows are joined to each without an equation, the limit is {most:,}",
@@ -590,9 +597,9 @@ def where_of(relation: Relation, t: Translator, where: exp.Expr, inside: Inside,
             followed.append((test, *rows))
             at += len(rows[0].sources)
     if not followed:
-        return filtered(relation, _shared_first(relation, t, checked(t, where)))
+        return filter_rows(relation, _shared_first(relation, t, row_condition(t, where)))
     for node in plain:
-        relation = filtered(relation, checked(t, node))
+        relation = filter_rows(relation, row_condition(t, node))
     for existence in followed:
         relation = _tested(relation, *existence)
     return relation
@@ -602,13 +609,13 @@ def _shared_first(relation: Relation, t: Translator, condition: Expr) -> Expr:
     """Return a condition of joined rows with what all sides of an OR share in front, where joins are looked for."""
     if len(relation.sources) == 1:
         return condition
-    shared = factored(condition)
+    shared = factor_out(condition)
     t.facts_of(shared)  # as it now is
     return shared
 
 
 def _tested(relation: Relation, test: Existence, inside: Relation, condition: Expr) -> Relation:
-    rows = tested(relation, inside, condition, negated=test.negated)
+    rows = semi_join(relation, inside, condition, negated=test.negated)
     if rows is None:
         raise _refused("LEFT JOIN and NOT EXISTS can't stand in a test for rows of another table")
     return rows
@@ -641,7 +648,7 @@ def _read(t: Translator, test: Existence, inside: Inside, behind: int, *, public
             name = _NAMES.get(clause, clause.rstrip("_").upper())
             raise _refused(f"{name} in a test for rows is not supported", _INSTEAD.get(clause))
     relation, names = inside(select)
-    relation, names = renumbered(relation, behind), names.behind(behind, t.names)
+    relation, names = shift_sources(relation, behind), names.behind(behind, t.names)
     within = replace(t, names=names)
     where = select.args.get("where")
     if where is not None:
@@ -747,9 +754,9 @@ class Tracker:
     policy: Policy
     role: Role
     constants: Constants
-    declared: Declared
+    declared: DeclaredFacts
     unique: Unique
-    answers: Mapping[int, AwaitedTable] = field(default_factory=dict)
+    answers: Mapping[int, DeferredTable] = field(default_factory=dict)
     """The answers to inner queries, by their nodes."""
     wide: bool = False
     """Whether numbers of a unit are within the bounds for the most rows that may be chosen."""
@@ -759,7 +766,7 @@ class Tracker:
     def scope(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows that a SELECT aggregates, and the translator of its expressions."""
         relation, t = self._of_select(select, ctes)
-        return fanned_out(relation, self.declared), t
+        return with_fan_out(relation, self.declared), t
 
     def _of_select(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Translator]:
         """Return the rows of a SELECT, before it is known how many of a public table each of them meets."""
@@ -794,7 +801,7 @@ class Tracker:
 
     def _public(self, ctes: Mapping[str, exp.CTE], query: exp.Expr) -> exp.Expr | None:
         """Return a query with its CTEs in their places; None if it reads anything but public tables."""
-        return inlined(query, ctes, self.policy)
+        return inline_ctes(query, ctes, self.policy)
 
     def _from(self, select: exp.Select, ctes: Mapping[str, exp.CTE]) -> tuple[Relation, Names]:
         from_ = select.args.get("from_")
@@ -816,7 +823,7 @@ class Tracker:
         return relation, names
 
     def _is_public(self, item: exp.Expr, ctes: Mapping[str, exp.CTE]) -> bool:
-        return id(item) in self.answers or inlined(item, ctes, self.policy) is not None
+        return id(item) in self.answers or inline_ctes(item, ctes, self.policy) is not None
 
     def _publics_first(
         self, first: tuple[Relation, str], joins: Sequence[exp.Join], ctes: Mapping[str, exp.CTE]
@@ -828,15 +835,15 @@ class Tracker:
         *publics, (relation, last) = [first, *(self._item(join.this, ctes) for join in joins)]
         tables = {last: relation.columns}
         for public, alias in publics:
-            public = renumbered(public, len(relation.sources))  # noqa: PLW2901  # where it stands
-            relation, tables[alias] = inner_joined(relation, public, TRUE), public.columns
+            public = shift_sources(public, len(relation.sources))  # noqa: PLW2901  # where it stands
+            relation, tables[alias] = inner_join(relation, public, TRUE), public.columns
         names = self._names({first[1]: tables[first[1]]})
         for join, alias in zip(joins, [*(alias for _, alias in publics[1:]), last], strict=True):
             if join_side(join) is not Join.INNER:
                 raise protected_left()
             both_sides = self._names({**names.tables, alias: tables[alias]})
             t = translator(both_sides, self.constants, self.facts_of, partial(self._public, ctes))
-            relation, names = filtered(relation, _condition(t, join, names, tables[alias])), both_sides
+            relation, names = filter_rows(relation, _condition(t, join, names, tables[alias])), both_sides
         return relation, names
 
     def _turned_round(
@@ -860,7 +867,7 @@ class Tracker:
         name = name or (fold(item.this) if isinstance(item, exp.Table) else "")
         if id(item) in self.answers:
             return scan(self.answers[id(item)]), name
-        public = None if is_plain(item, ctes, self.policy) else inlined(item, ctes, self.policy)
+        public = None if is_plain(item, ctes, self.policy) else inline_ctes(item, ctes, self.policy)
         if public is not None:
             return scan(constants_of(public, self.constants)), name or function_named(item)
         if isinstance(item, exp.Subquery):
@@ -869,7 +876,7 @@ class Tracker:
             relation = self._table(item, ctes)
         else:
             raise not_beside(item)
-        return renamed(relation, alias), name
+        return rename_columns(relation, alias), name
 
     def _table(self, item: exp.Table, ctes: Mapping[str, exp.CTE]) -> Relation:
         name = fold(item.this)
@@ -878,7 +885,7 @@ class Tracker:
                 raise recursion_beside(item)
             inner = {k: v for k, v in ctes.items() if k != name}
             return self._query(ctes[name].this, inner)
-        table = declared(item, self.policy)
+        table = declared_table(item, self.policy)
         if table is None:
             raise not_beside(item)
         require_table(self.role, table, item)
@@ -891,7 +898,7 @@ class Tracker:
             return relation
         called = TableName.of(table.name).name
         t = translator(Names({called: relation.columns}), self.constants, self.facts_of, lambda _: None)
-        return filtered(relation, checked(t, bound_tree(condition)))
+        return filter_rows(relation, row_condition(t, bound_tree(condition)))
 
     def _names(self, tables: Mapping[str, Mapping[str, Expr]]) -> Names:
         return Names(tables, require=partial(require_column, self.role))
@@ -906,7 +913,9 @@ class Tracker:
         if isinstance(query, exp.Union) and not query.args.get("distinct"):
             parts = (query.this, query.expression)
             widths = [len(list(output_columns(part, visible, self.policy))) for part in parts]
-            return united([fanned_out(self._query(part, visible), self.declared) for part in parts], widths, around)
+            return union_all(
+                [with_fan_out(self._query(part, visible), self.declared) for part in parts], widths, around
+            )
         if not isinstance(query, exp.Select):
             raise Unsupported(
                 "private rows can only pass through SELECT … FROM … WHERE …",
@@ -915,9 +924,9 @@ class Tracker:
             )
         relation, t = self._of_select(query, visible)
         if is_grouped(query):
-            return per_unit(fanned_out(relation, self.declared), t, query, around)
+            return per_unit(with_fan_out(relation, self.declared), t, query, around)
         if windows_of(query):
-            return windowed(fanned_out(relation, self.declared), t, query, around)
+            return with_windows(with_fan_out(relation, self.declared), t, query, around)
         return replace(relation, columns=_outputs(query, t))
 
     def _join(
@@ -939,18 +948,18 @@ class Tracker:
         if side is Join.LEFT:
             require_left(relation, right)
             require_plain(right)
-        right = renumbered(right, len(relation.sources), optional=side is Join.LEFT)
+        right = shift_sources(right, len(relation.sources), optional=side is Join.LEFT)
         both_sides = self._names({**names.tables, alias: right.columns})
         t = translator(both_sides, self.constants, self.facts_of, partial(self._public, ctes))
         on = _condition(t, join, names, right.columns)
-        return (left_joined if side is Join.LEFT else inner_joined)(relation, right, on), both_sides
+        return (left_join if side is Join.LEFT else inner_join)(relation, right, on), both_sides
 
 
 def _condition(t: Translator, join: exp.Join, left: Names, right: Mapping[str, Expr]) -> Expr:
     """Return the condition of a join; USING takes the one column of each side that has a name."""
     on, using = join.args.get("on"), join.args.get("using")
     if not using:
-        return TRUE if on is None else checked(t, on)
+        return TRUE if on is None else row_condition(t, on)
     pairs = {fold(c if isinstance(c, exp.Identifier) else c.this): c for c in using}
     before = left.all()
     named = {name: (t.names.named(before[name]), t.names.named(right[name])) for name in pairs}
@@ -967,5 +976,5 @@ def _outputs(query: exp.Select, t: Translator) -> Mapping[str, Expr]:
         if isinstance(output, exp.Star):
             columns |= t.names.all()
         else:
-            columns[output_name(output)] = passed_on(t, output.unalias())
+            columns[output_name(output)] = pull_up_output(t, output.unalias())
     return columns

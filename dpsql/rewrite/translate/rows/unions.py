@@ -12,9 +12,9 @@ from dpsql.errors import Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, UnitBound, Value, common_step
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.narrowing import narrowed
 from dpsql.rewrite.analysis.owners import Owners, is_unit, owners
-from dpsql.rewrite.functions.function import order_of, wide
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
+from dpsql.rewrite.functions.function import arithmetic_type, order_of
 from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.expr import TRUE, Const, Expr, Facts, Ref, refs
 from dpsql.rewrite.ir.relation import Relation, Source, UnionPart, UnionRows, naming_units, ref
@@ -36,7 +36,9 @@ class _Part:
     def of(cls, relation: Relation, around: Around) -> "_Part":
         owned = owners(relation, around.kind, around.policy.tables, around.unique)
         exprs = tuple(relation.columns.values())
-        env = narrowed(refs(*exprs), relation.condition, around.declared) or around.declared.env(refs(*exprs))
+        env = refine_by_predicate(refs(*exprs), relation.condition, around.declared) or around.declared.env(
+            refs(*exprs)
+        )
         return cls(owned, exprs, tuple(facts(expr, env) for expr in exprs), around)
 
     def is_unit(self, place: int) -> bool:
@@ -50,7 +52,7 @@ class _Part:
         return any((column_ref.source, column_ref.name) in single for column_ref in refs(self.exprs[place]))
 
 
-def united(relations: Sequence[Relation], widths: Sequence[int], around: Around) -> Relation:
+def union_all(relations: Sequence[Relation], widths: Sequence[int], around: Around) -> Relation:
     """Return the rows of all relations, of which `widths` are the numbers of columns: two of one name are no columns here.
 
     Raises:
@@ -130,7 +132,7 @@ def _common(types: set[SqlType]) -> SqlType:
     if len(types) == 1:
         return next(iter(types))
     if all(type_.is_number for type_ in types):
-        return wide(*types)
+        return arithmetic_type(*types)
     raise _refused()
 
 

@@ -17,8 +17,8 @@ from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Table, UnitBound
 from dpsql.rewrite.analysis.bounds import facts
-from dpsql.rewrite.analysis.narrowing import narrowed
-from dpsql.rewrite.analysis.owners import Owners, is_unit, owned, owners
+from dpsql.rewrite.analysis.owners import Owners, determine_unit, is_unit, owners
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Env, Expr, Ref, refs, with_refs
 from dpsql.rewrite.ir.relation import (
     Relation,
@@ -35,10 +35,17 @@ from dpsql.rewrite.syntax.named.aggregate_names import LOGICAL, OF_TWO, STATISTI
 from dpsql.rewrite.syntax.named.columns import output_name
 from dpsql.rewrite.syntax.read.dialect import render
 from dpsql.rewrite.translate.rows.aggregates import aggregate
-from dpsql.rewrite.translate.rows.per_unit import Aggregated, Around, as_asked, fresh_names, made_column, unit_value
+from dpsql.rewrite.translate.rows.per_unit import (
+    AggregatedArgument,
+    Around,
+    as_asked,
+    fresh_names,
+    made_column,
+    unit_value,
+)
 from dpsql.rewrite.translate.values.context import Names, Translator
 from dpsql.rewrite.translate.values.json_paths import UNREAD, is_json
-from dpsql.rewrite.translate.values.value_map import mapped
+from dpsql.rewrite.translate.values.value_map import map_values
 
 # The rows in a row's window, where a single unit's rows are read.
 #
@@ -101,7 +108,7 @@ def windows_of(select: exp.Select) -> Sequence[exp.Window]:
     return [window for output in select.expressions for window in output.find_all(exp.Window)]
 
 
-def windowed(relation: Relation, t: Translator, select: exp.Select, around: Around) -> Relation:
+def with_windows(relation: Relation, t: Translator, select: exp.Select, around: Around) -> Relation:
     """Return the rows of a relation, with the columns that a SELECT with window functions puts out.
 
     Raises:
@@ -175,8 +182,8 @@ class _Rows:
             return None
         return unit_value(aggregate(t, node.this), node, self._aggregated)
 
-    def _aggregated(self, expr: Expr) -> Aggregated:
-        return Aggregated(expr, facts(expr, self._env(expr)), self.owned.rows)
+    def _aggregated(self, expr: Expr) -> AggregatedArgument:
+        return AggregatedArgument(expr, facts(expr, self._env(expr)), self.owned.rows)
 
     def _windowed(self, value: UnitValue, node: exp.Window) -> Window:
         """Return an aggregate of columns of the rows; a row's own is in its frame, so that what each row has is there."""
@@ -226,7 +233,7 @@ class _Rows:
         """Return whether all rows with the same keys, none of them NULL, are one unit's."""
         columns = [key for key in keys if isinstance(key, Ref) and not key.column.nullable]
         around = self.around
-        return owned(self.owned.relation, columns, around.kind, around.policy.tables, around.unique)
+        return determine_unit(self.owned.relation, columns, around.kind, around.policy.tables, around.unique)
 
     def _named(self, expr: Expr) -> str:
         """Return the name of a column of the rows that an expression is."""
@@ -239,7 +246,7 @@ class _Rows:
 
     def _env(self, expr: Expr) -> Env:
         declared = self.around.declared
-        narrowed_env = narrowed(refs(expr), self.relation.condition, declared)
+        narrowed_env = refine_by_predicate(refs(expr), self.relation.condition, declared)
         return declared.env(refs(expr)) if narrowed_env is None else {**declared.env(refs(expr)), **narrowed_env}
 
     def seen(self, expr: Expr) -> Expr:
@@ -314,7 +321,7 @@ def _place_of_text(t: Translator, text: Expr) -> Expr:
     for value in values:  # each is NULL for NULL, which NULLS FIRST and LAST place
         after = exp.Paren(this=exp.GT(this=exp.column("x"), expression=exp.Literal.string(str(value))))
         place = exp.Add(this=place, expression=exp.cast(after, "int", dialect="postgres"))
-    return mapped(t, text, values, place)
+    return map_values(t, text, values, place)
 
 
 def _number(expr: Expr, node: exp.Window) -> int:

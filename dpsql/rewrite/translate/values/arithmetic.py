@@ -9,20 +9,20 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.function import Call, Function, wide
-from dpsql.rewrite.functions.table import NUMBERS, integral, unwidened
+from dpsql.rewrite.functions.function import Call, Function, arithmetic_type
+from dpsql.rewrite.functions.table import NUMBERS, integral, without_double
 from dpsql.rewrite.ir.calendar import DAY
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, Whole
+from dpsql.rewrite.ir.expr import AllWhole, Apply, Const, Expr, IntervalValue
 from dpsql.rewrite.ir.literal import is_endless
 from dpsql.rewrite.translate.public.constants import coerce
 from dpsql.rewrite.translate.values.context import (
     Age,
-    Elapsed,
+    ElapsedTime,
     Handler,
     IntervalTimes,
     Operand,
     Translator,
-    refused,
+    unknown_construct,
 )
 
 _OPERATORS = {f.call.operator: f for f in NUMBERS if f.call is not None and f.call.operator}
@@ -33,37 +33,37 @@ def arithmetic(t: Translator, node: exp.Expr) -> Operand:
     """Translate `+ - * / %`, and what else the table has as an operator."""
     function = _OPERATORS[type(node).__name__]
     if function.call is not None and function.call.arity == 1:
-        return applied(function, (t.expression(node.this),), node)
+        return apply_function(function, (t.expression(node.this),), node)
     a, b = t.operand(node.this), t.operand(node.expression)
-    if isinstance(a, (Elapsed, Age)) or isinstance(b, (Elapsed, Age)):
-        raise refused(node, because="interval-arithmetic")
+    if isinstance(a, (ElapsedTime, Age)) or isinstance(b, (ElapsedTime, Age)):
+        raise unknown_construct(node, because="interval-arithmetic")
     if any(isinstance(operand, Expr) and operand.type.is_span for operand in (a, b)):
-        raise refused(node, because="interval-arithmetic")
+        raise unknown_construct(node, because="interval-arithmetic")
     if isinstance(node, exp.Mul) and (isinstance(a, IntervalValue) or isinstance(b, IntervalValue)):
         return _times(a, b, node)
     if isinstance(a, (IntervalValue, IntervalTimes)) or isinstance(b, (IntervalValue, IntervalTimes)):
         return _with_time(t, a, b, node)
     if a.type.is_temporal or b.type.is_temporal:
         return _with_time(t, a, b, node)
-    return applied(function, (_as_number(t, a, b), _as_number(t, b, a)), node)
+    return apply_function(function, (_as_number(t, a, b), _as_number(t, b, a)), node)
 
 
-def applied(function: Function, args: tuple[Expr, ...], node: exp.Expr) -> Expr:
+def apply_function(function: Function, args: tuple[Expr, ...], node: exp.Expr) -> Expr:
     """Return a function of numbers with its arguments, typed as PostgreSQL types it.
 
     mod(seats, 2)  →  mod(seats, 2)::bigint        floor(seats)  →  seats        sqrt(seats)  →  sqrt(seats::double precision)
     """
     call = function.call or Call()
     if len(args) != call.arity or not all(arg.type.is_number for arg in args):
-        raise refused(node, because="function-of-numbers")
+        raise unknown_construct(node, because="function-of-numbers")
     if call.whole and not all(arg.type.is_integer for arg in args):
-        raise refused(node, because="function-of-whole-numbers")
+        raise unknown_construct(node, because="function-of-whole-numbers")
     if call.keeps_whole and args[0].type.is_integer:
         return args[0]
     if call.double:
         return Apply(function.op, tuple(map(to_double, args)), SqlType.DOUBLE)
-    type_ = args[0].type if len(args) == 1 else wide(*(arg.type for arg in args))
-    return Apply(function.op, args, type_, Whole() if call.marks_whole and all(map(integral, args)) else None)
+    type_ = args[0].type if len(args) == 1 else arithmetic_type(*(arg.type for arg in args))
+    return Apply(function.op, args, type_, AllWhole() if call.marks_whole and all(map(integral, args)) else None)
 
 
 def pow_(t: Translator, node: exp.Expr) -> Expr:
@@ -75,7 +75,7 @@ def pow_(t: Translator, node: exp.Expr) -> Expr:
 def power(a: Expr, b: Expr, node: exp.Expr) -> Expr:
     """Return a to the power of a small whole number."""
     if not a.type.is_number:
-        raise refused(node, because="function-of-numbers")
+        raise unknown_construct(node, because="function-of-numbers")
     if not (isinstance(b, Const) and isinstance(b.value, int) and 0 <= b.value <= 16):
         raise Unsupported(
             "power() takes a whole number from 0 to 16 here",
@@ -110,7 +110,7 @@ def negate(t: Translator, node: exp.Expr) -> Expr:
     """Translate `-x`."""
     arg = t.expression(node.this)
     if not arg.type.is_number:
-        raise refused(node, because="function-of-numbers")
+        raise unknown_construct(node, because="function-of-numbers")
     return Apply("neg", (arg,), arg.type)
 
 
@@ -121,9 +121,9 @@ def _as_number(t: Translator, expr: Expr, other: Expr) -> Expr:
 def _times(a: Operand, b: Operand, node: exp.Expr) -> IntervalTimes:
     span, number = (a, b) if isinstance(a, IntervalValue) else (b, a)
     if isinstance(number, Expr):  # PostgreSQL multiplies by numbers of double precision
-        number = unwidened(number)
+        number = without_double(number)
     if not isinstance(span, IntervalValue) or not isinstance(number, Expr) or not integral(number) or span.months:
-        raise refused(node, because="interval-times-number")
+        raise unknown_construct(node, because="interval-times-number")
     return IntervalTimes(number, span)
 
 
@@ -135,15 +135,15 @@ def _with_time(t: Translator, a: Operand, b: Operand, node: exp.Expr) -> Operand
     if isinstance(node, exp.Add) and isinstance(a, (IntervalValue, IntervalTimes)):
         a, b = b, a
     if not isinstance(a, Expr) or not isinstance(node, (exp.Add, exp.Sub)):
-        raise refused(node, because="time-plus-interval")
+        raise unknown_construct(node, because="time-plus-interval")
     sign = 1 if isinstance(node, exp.Add) else -1
     match b:
         case IntervalValue():
             return Apply("shift", (as_timestamp(a),), SqlType.TIMESTAMP, b if sign > 0 else b.times(-1))
         case IntervalTimes(number=number, span=span):
             return Apply("shift_by", (as_timestamp(a), number), SqlType.TIMESTAMP, span if sign > 0 else span.times(-1))
-        case Elapsed() | Age():
-            raise refused(node, because="interval-arithmetic")
+        case ElapsedTime() | Age():
+            raise unknown_construct(node, because="interval-arithmetic")
         case _:
             return _with_date(t, a, b, node)
 
@@ -155,15 +155,15 @@ def _with_date(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> Operand:
         return _between(t, a, b, node)
     if a.type is SqlType.DATE and b.type.is_integer:
         return Apply("date_add", (a, b if isinstance(node, exp.Add) else Apply("neg", (b,), b.type)), SqlType.DATE)
-    raise refused(node, because="time-plus-interval")
+    raise unknown_construct(node, because="time-plus-interval")
 
 
-def _between(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> Elapsed:
+def _between(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> ElapsedTime:
     """Return the interval between two times; a literal is a timestamp there."""
     times = tuple(as_timestamp(as_moment(t, e)) for e in (a, b))
     if any(time.type is not SqlType.TIMESTAMP for time in times):
-        raise refused(node, because="time-minus-time")
-    return Elapsed(*times)
+        raise unknown_construct(node, because="time-minus-time")
+    return ElapsedTime(*times)
 
 
 ARITHMETIC_HANDLERS: Mapping[type[exp.Expr], Handler] = {

@@ -13,14 +13,22 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.function import wide
-from dpsql.rewrite.functions.table import unwidened
+from dpsql.rewrite.functions.function import arithmetic_type
+from dpsql.rewrite.functions.table import without_double
 from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Apply, Const, Expr, IntervalValue, both, negation
 from dpsql.rewrite.ir.literal import ENDLESS, is_endless
 from dpsql.rewrite.syntax.read.dialect import literal_text
 from dpsql.rewrite.translate.public.constants import coerce
 from dpsql.rewrite.translate.values.arithmetic import as_moment, as_timestamp
-from dpsql.rewrite.translate.values.context import Age, Elapsed, Handler, IntervalTimes, Operand, Translator, refused
+from dpsql.rewrite.translate.values.context import (
+    Age,
+    ElapsedTime,
+    Handler,
+    IntervalTimes,
+    Operand,
+    Translator,
+    unknown_construct,
+)
 from dpsql.rewrite.translate.values.durations import is_interval, lengths
 from dpsql.rewrite.translate.values.subqueries import values_of
 from dpsql.rewrite.translate.values.texts import (
@@ -39,7 +47,7 @@ from dpsql.rewrite.translate.values.zones import (
     is_time,
     is_time_column,
     is_zoned,
-    relabelled,
+    relabel_time,
     shows_utc,
     since_midnight,
 )
@@ -61,7 +69,7 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
         a, b = as_text(a), as_text(b)
     alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
     if not alike:
-        raise refused(node, because="comparison-of-types")
+        raise unknown_construct(node, because="comparison-of-types")
     if a.type is SqlType.ENUM and op in _ORDERS:
         a, b = in_order(a, labels_of(a, b)), in_order(b, labels_of(a, b))
     if a.type is SqlType.TEXT and op in _ORDERS and not (is_open(t, a) or is_open(t, b)):
@@ -74,7 +82,7 @@ def as_whole(expr: Expr) -> Expr:
 
     seats::double precision < 2.5  →  seats < 2.5
     """
-    arg = unwidened(expr)
+    arg = without_double(expr)
     return arg if arg.type in _NARROW or (arg.type.is_integer and expr.type is SqlType.NUMERIC) else expr
 
 
@@ -83,7 +91,7 @@ def _at_one_clock(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> tuple[Expr
     types = (a.type, b.type)
     if SqlType.TIMESTAMPTZ in types and a.type is not b.type:
         if shows_utc(t) and isinstance(a if a.type is SqlType.TIMESTAMPTZ else b, Const):
-            return relabelled(as_timestamp(a), SqlType.TIMESTAMP), relabelled(as_timestamp(b), SqlType.TIMESTAMP)
+            return relabel_time(as_timestamp(a), SqlType.TIMESTAMP), relabel_time(as_timestamp(b), SqlType.TIMESTAMP)
         return instant(t, a, node), instant(t, b, node)
     return (as_timestamp(a), as_timestamp(b)) if SqlType.TIMESTAMP in types else (a, b)
 
@@ -109,7 +117,7 @@ def compare_nodes(t: Translator, op: str, left: exp.Expr, right: exp.Expr, node:
         return Apply(op, (since_midnight(t, left), since_midnight(t, right)), BOOL)
     a = in_letters(t, left, right) or t.operand(left, endless=True)
     b = in_letters(t, right, left) or t.operand(right, endless=True)
-    spans = (Elapsed, Age, IntervalTimes)
+    spans = (ElapsedTime, Age, IntervalTimes)
     if isinstance(a, spans) or isinstance(b, spans) or is_interval(a) or is_interval(b):
         return Apply(op, lengths(_interval(t, a, left), _interval(t, b, right), node), BOOL)
     return compare(t, op, t.value(a), t.value(b), node)
@@ -156,7 +164,7 @@ def boolean(t: Translator, node: exp.Expr) -> Expr:
     return expr
 
 
-def checked(t: Translator, node: exp.Expr) -> Expr:
+def row_condition(t: Translator, node: exp.Expr) -> Expr:
     """Translate a condition on rows, which the bounds of its columns make computable for every row.
 
     An engine that failed on some row would say that there is such a row.
@@ -191,7 +199,7 @@ def _is(t: Translator, node: exp.Expr) -> Expr:
     elif isinstance(what, exp.Boolean):
         result = Apply("is_true" if what.this else "is_false", (arg,), BOOL)
     else:
-        raise refused(node, because="is-null-true-false")
+        raise unknown_construct(node, because="is-null-true-false")
     return negation(result) if node.args.get("negate") else result
 
 
@@ -234,17 +242,17 @@ def _case(t: Translator, node: exp.Expr) -> Expr:
         results.append(t.expression(branch.args["true"]))
     default = node.args.get("default")
     results.append(t.expression(default) if default is not None else NULL)
-    results = list(unified(t, results, node))
+    results = list(unify_types(t, results, node))
     args = [part for pair in zip(conditions, results[:-1], strict=True) for part in pair]
     return Apply("case", (*args, results[-1]), results[0].type)
 
 
-def unified(t: Translator, exprs: list[Expr], node: exp.Expr) -> tuple[Expr, ...]:
+def unify_types(t: Translator, exprs: list[Expr], node: exp.Expr) -> tuple[Expr, ...]:
     """Return the expressions with one type, as CASE, COALESCE and GREATEST need it."""
     types = [e.type for e in exprs if e != NULL and not (isinstance(e, Const) and e.type is SqlType.TEXT)]
     target = types[0] if types else SqlType.TEXT
     if types and all(x.is_number for x in types):
-        target = wide(*types)
+        target = arithmetic_type(*types)
     elif SqlType.TIMESTAMPTZ in types:
         target = SqlType.TIMESTAMPTZ
     elif SqlType.TIMESTAMP in types:
@@ -262,7 +270,7 @@ def _converted(t: Translator, e: Expr, target: SqlType, node: exp.Expr) -> Expr:
     if target is SqlType.TIMESTAMPTZ:
         e = instant(t, e, node)
     if e.type is not target and not (e.type.is_number and target.is_number):
-        raise refused(node, because="branches-of-types")
+        raise unknown_construct(node, because="branches-of-types")
     if e.type is not target and isinstance(e, Const):
         return Const(e.value, target)
     return Apply("to_double", (e,), target) if e.type.is_integer and not target.is_integer else e
@@ -305,7 +313,7 @@ def _comparison(t: Translator, node: exp.Expr) -> Expr:
     if left is None and other is None:
         return compare_nodes(t, op, node.this, node.expression, node)
     if left is None or other is None or op not in _STRICT:  # PostgreSQL compares the others value by value
-        raise refused(node, because="rows-alike")
+        raise unknown_construct(node, because="rows-alike")
     return _rows(t, op, left, other, node)
 
 
@@ -358,13 +366,13 @@ def _member(t: Translator, x: Expr, item: Const, node: exp.Expr) -> Const:
     assert isinstance(pair, Apply)
     member = pair.args[1]
     if pair.args[0] != x or not isinstance(member, Const):
-        raise refused(node, because="list-of-constants")
+        raise unknown_construct(node, because="list-of-constants")
     return member
 
 
 def _in(t: Translator, node: exp.Expr) -> Expr:
     if node.args.get("unnest") or node.args.get("field"):
-        raise refused(node, because="list-form")
+        raise unknown_construct(node, because="list-form")
     if node.args.get("query"):
         return _of_array(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
     left, *listed = at_one_clock(t, node.this, *node.expressions)
@@ -452,7 +460,7 @@ def overlaps(t: Translator, node: exp.Expr) -> Expr:
     """Translate OVERLAPS, as PostgreSQL decides it where a time is NULL, too."""
     sides = (node.this, node.expression)
     if any(not isinstance(side, exp.Tuple) or len(side.expressions) != 2 for side in sides):
-        raise refused(node, because="overlaps-of-times")
+        raise unknown_construct(node, because="overlaps-of-times")
     a, b, c, d = at_one_clock(t, *(part for side in sides for part in side.expressions))
     first, other = _span(t, a, b, node), _span(t, c, d, node)
     tied = _compare("eq", first.start, other.start)
@@ -480,7 +488,7 @@ def _span(t: Translator, first: exp.Expr, second: exp.Expr, node: exp.Expr) -> _
         second = exp.Add(this=exp.Paren(this=first.copy()), expression=exp.Paren(this=second.copy()))
     a, b = (as_timestamp(as_moment(t, t.expression(part))) for part in (first, second))
     if any(time.type is not SqlType.TIMESTAMP and time != NULL for time in (a, b)):
-        raise refused(node, because="overlaps-of-times")
+        raise unknown_construct(node, because="overlaps-of-times")
     facts_of_times = tuple(t.facts_of(time) for time in (a, b))
     present = not any(facts.nullable for facts in facts_of_times)
     ends = [facts.interval for facts in facts_of_times]

@@ -90,7 +90,7 @@ class Names:
         return {name: expr for place in self.tables.values() for name, expr in place.items()}
 
 
-def renamed(relation: Relation, alias: exp.Expr | None) -> Relation:
+def rename_columns(relation: Relation, alias: exp.Expr | None) -> Relation:
     """Return the relation with the column names of `AS t (a, b)`."""
     new = [fold(column) for column in (alias.args.get("columns") or ())] if isinstance(alias, exp.TableAlias) else []
     if not new:
@@ -122,7 +122,7 @@ class IntervalTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Elapsed:
+class ElapsedTime:
     """The interval between two times, as `t - u` has it."""
 
     later: Expr
@@ -147,7 +147,7 @@ class Age:
     earlier: Expr
 
 
-Duration = Elapsed | Age
+Duration = ElapsedTime | Age
 Operand = Expr | IntervalValue | IntervalTimes | Duration
 """The things that may stand in an expression: a value of each row, or an interval."""
 
@@ -193,7 +193,7 @@ class Translator:
                 because="interval-as-value",
                 hint="Write t - u for the time between two others, or extract(year FROM age(t, u)).",
             )
-        return operand.span if isinstance(operand, Elapsed) else operand
+        return operand.span if isinstance(operand, ElapsedTime) else operand
 
     def operand(self, node: exp.Expr, *, endless: bool = False) -> Operand:
         """Return the expression, or the interval; a constant that is not finite where it may be `endless`."""
@@ -203,14 +203,14 @@ class Translator:
             return self.constants.of(node, endless=endless)
         handler = self.handlers.get(type(node))
         if handler is None or any(v is True and k not in _READ.get(type(node), ()) for k, v in node.args.items()):
-            raise refused(node, because="construct-not-known")
+            raise unknown_construct(node, because="construct-not-known")
         return _not_too_large(handler(self, node), node)
 
 
 Handler = Callable[[Translator, exp.Expr], Operand]
 
 
-def refused(node: exp.Expr, *, because: str) -> Unsupported:
+def unknown_construct(node: exp.Expr, *, because: str) -> Unsupported:
     """Return the error for a construct that is not known here; `because` is the code of the rule that it breaks."""
     text = (render(node) if isinstance(node, exp.Cast) else node.sql("postgres"))[:80]
     if isinstance(node, exp.Exists):

@@ -18,11 +18,11 @@ from dpsql.rewrite.translate.values.context import (
     MICROS,
     Age,
     Duration,
-    Elapsed,
+    ElapsedTime,
     IntervalTimes,
     Operand,
     Translator,
-    refused,
+    unknown_construct,
 )
 from dpsql.rewrite.translate.values.zones import instant, on_session_clock
 
@@ -38,7 +38,7 @@ def age(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Age:
     nodes = args if len(args) == 2 else [exp.CurrentDate(), *args]
     times = tuple(as_timestamp(as_moment(t, on_session_clock(t, t.expression(arg), node))) for arg in nodes)
     if len(times) != 2 or any(time.type is not SqlType.TIMESTAMP for time in times):
-        raise refused(node, because="age-of-times")
+        raise unknown_construct(node, because="age-of-times")
     return Age(*times)
 
 
@@ -80,9 +80,9 @@ def _part_of_age(duration: Age, field: str) -> Expr:
     return Apply("age", times, SqlType.NUMERIC, TimeField(field))
 
 
-def micros_of(duration: Elapsed | IntervalTimes) -> Expr:
+def micros_of(duration: ElapsedTime | IntervalTimes) -> Expr:
     """Return how long an interval without months is, in microseconds."""
-    if isinstance(duration, Elapsed):
+    if isinstance(duration, ElapsedTime):
         return duration.micros
     size = Const(interval_micros(duration.span), SqlType.BIGINT)
     number = (
@@ -129,7 +129,7 @@ def _is_elapsed(expr: Expr) -> bool:
     """Return whether an interval is the time between two others, which PostgreSQL divides into days and hours."""
     match expr:
         case Apply(args=(Apply(args=(later, earlier)),)):
-            return expr == Elapsed(later, earlier).span
+            return expr == ElapsedTime(later, earlier).span
         case _:
             return False
 
@@ -146,7 +146,7 @@ def lengths(a: Operand, b: Operand, node: exp.Expr) -> tuple[Expr, Expr]:
 def _length(value: Operand, node: exp.Expr) -> Expr:
     if isinstance(value, IntervalValue):
         return Const((value.months * 30 + value.days) * DAY + value.micros, SqlType.BIGINT)
-    if isinstance(value, (Elapsed, IntervalTimes)):
+    if isinstance(value, (ElapsedTime, IntervalTimes)):
         return micros_of(value)
     if isinstance(value, Expr) and is_interval(value):
         return in_micros(value)
@@ -156,19 +156,19 @@ def _length(value: Operand, node: exp.Expr) -> Expr:
             because="age-compared",
             hint="Write extract(year FROM age(…)) >= 18.",
         )
-    raise refused(node, because="interval-compared")
+    raise unknown_construct(node, because="interval-compared")
 
 
 def date_bin(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     """Translate DATE_BIN with a constant stride and origin."""
     if len(args) != 3:
-        raise refused(node, because="date-bin-arguments")
+        raise unknown_construct(node, because="date-bin-arguments")
     stride = t.operand(exp.Cast(this=args[0].copy(), to=exp.DataType.build("interval", dialect="postgres")))
     x, origin = (as_timestamp(as_moment(t, t.expression(arg))) for arg in args[1:])
     if SqlType.TIMESTAMPTZ in (x.type, origin.type):
         x, origin = instant(t, x, node), instant(t, origin, node)
     if not x.type.is_moment or not isinstance(origin, Const) or not isinstance(origin.value, int):
-        raise refused(node, because="date-bin-arguments")
+        raise unknown_construct(node, because="date-bin-arguments")
     if not isinstance(stride, IntervalValue) or stride.months or not 0 < interval_micros(stride) <= LONGEST_BIN:
         raise Unsupported(
             "date_bin takes a constant stride of at most 366 days here",

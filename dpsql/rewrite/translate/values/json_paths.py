@@ -19,7 +19,7 @@ from dpsql.rewrite.ir.expr import Const, Expr, Ref
 from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.dialect import literal_text
-from dpsql.rewrite.translate.values.context import Handler, Translator, refused
+from dpsql.rewrite.translate.values.context import Handler, Translator, unknown_construct
 
 _BY_KEY = (exp.JSONExtract, exp.JSONExtractScalar)
 _BY_KEYS = (exp.JSONBExtract, exp.JSONBExtractScalar)
@@ -37,7 +37,7 @@ def is_path(node: exp.Expr) -> bool:
     return isinstance(node.unnest(), (*_BY_KEY, *_BY_KEYS))
 
 
-def extracted(t: Translator, node: exp.Expr) -> Expr:
+def extract_text(t: Translator, node: exp.Expr) -> Expr:
     """Translate `->>` and its kin, which give texts: of numbers, too, where these are few.
 
     Raises:
@@ -100,7 +100,7 @@ def is_json(t: Translator, node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and t.names.find(node).type is SqlType.JSON
 
 
-def passed_on(t: Translator, node: exp.Expr) -> Expr:
+def pull_up_output(t: Translator, node: exp.Expr) -> Expr:
     """Translate an output of a query inside another, which may be a whole column of JSON: its paths are read outside."""
     return t.names.find(node) if isinstance(node, exp.Column) and is_json(t, node) else t.expression(node)
 
@@ -133,7 +133,7 @@ def _declared_path(t: Translator, node: exp.Expr) -> Ref:
     of, keys = _steps(t, node)
     json = t.names.find(of)
     if json.type is not SqlType.JSON:
-        raise refused(node, because="json-path-not-declared")
+        raise unknown_construct(node, because="json-path-not-declared")
     if not isinstance(json, Ref) or not json.column.paths or not isinstance(node, _AS_TEXT):
         raise not_as_a_whole(json, node if isinstance(node, _BY_KEY + _BY_KEYS) else of)
     for inside in json.column.paths:
@@ -161,7 +161,7 @@ def _steps(t: Translator, node: exp.Expr) -> tuple[exp.Column, tuple[str, ...]]:
         case exp.JSONBExtract() | exp.JSONBExtractScalar():
             own = _keys(t, node.expression, node)
         case _:
-            raise refused(node, because="json-path-not-declared")
+            raise unknown_construct(node, because="json-path-not-declared")
     of, above = _steps(t, node.this)
     return of, (*above, *own)
 
@@ -223,4 +223,4 @@ def _told(paths: Sequence[Column]) -> str:
     return f"Declared are {', '.join(forms)}{f' and {more} more, see dpsql.columns' if more else ''}."
 
 
-JSON_HANDLERS: Mapping[type[exp.Expr], Handler] = dict.fromkeys((*_BY_KEY, *_BY_KEYS), extracted)
+JSON_HANDLERS: Mapping[type[exp.Expr], Handler] = dict.fromkeys((*_BY_KEY, *_BY_KEYS), extract_text)

@@ -9,11 +9,11 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.rewrite.ir.expr import Const
-from dpsql.rewrite.ir.literal import Spelled, UnspeakableError
+from dpsql.rewrite.ir.literal import SpelledSql, UnspeakableError
 from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of
 from dpsql.rewrite.syntax.named.columns import fold
-from dpsql.rewrite.syntax.read.dialect import parsed, render
-from dpsql.rewrite.translate.public.constants import evaluated
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
+from dpsql.rewrite.translate.public.constants import constant_from_shadow
 from dpsql.rewrite.translate.public.public_queries import function_named
 from dpsql.rewrite.translate.public.speller import spell
 from dpsql.rewrite.translate.values.context import Handler, Operand, Translator
@@ -26,7 +26,7 @@ def values_of(t: Translator, query: exp.Expr) -> tuple[Const, ...]:
         Unsupported: it reads anything but declared public tables, or does more than SELECT … FROM … WHERE … GROUP BY.
     """
     texts, type_name = t.constants.evaluator.column(_text(t, _unnested(query)))
-    return tuple(evaluated(text, type_name) for text in texts)
+    return tuple(constant_from_shadow(text, type_name) for text in texts)
 
 
 def scalar(t: Translator, node: exp.Expr) -> Operand:
@@ -38,7 +38,7 @@ def scalar(t: Translator, node: exp.Expr) -> Operand:
     if lone is not None:
         return t.operand(lone)
     text, type_name = t.constants.evaluator.constant(_text(t, node.this).within("({})"))
-    return evaluated(text, type_name)
+    return constant_from_shadow(text, type_name)
 
 
 def _lone(query: exp.Expr) -> exp.Expr | None:
@@ -60,10 +60,10 @@ def _unnested(query: exp.Expr) -> exp.Expr:
     lone = _lone(query)
     if not isinstance(lone, exp.Anonymous) or lone.name.lower() != "unnest":
         return query
-    return parsed(f"SELECT u.v FROM {render(lone)} AS u (v)") or query
+    return parse_query(f"SELECT u.v FROM {render(lone)} AS u (v)") or query
 
 
-def _text(t: Translator, query: exp.Expr) -> Spelled:
+def _text(t: Translator, query: exp.Expr) -> SpelledSql:
     while isinstance(query, exp.Subquery):
         query = query.this
     public = t.public(query)

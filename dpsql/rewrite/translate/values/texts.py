@@ -19,8 +19,8 @@ from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.dialect import literal_text
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
-from dpsql.rewrite.translate.values.context import Handler, Translator, refused
-from dpsql.rewrite.translate.values.value_map import MAX_VALUES, mapped, through_shadow
+from dpsql.rewrite.translate.values.context import Handler, Translator, unknown_construct
+from dpsql.rewrite.translate.values.value_map import MAX_VALUES, map_values, through_shadow
 from dpsql.rewrite.translate.values.zones import on_session_clock
 
 # The first characters of a time's text, which show a unit of time: the shadow writes each, the engine sees the map.
@@ -35,10 +35,10 @@ def by_unit(t: Translator, moment: Expr, unit: str, node: exp.Expr) -> Expr:
     """Return what the shadow writes for each unit of time that can occur; `node` is in terms of a column `x`."""
     truncated = Apply("date_trunc", (moment,), SqlType.TIMESTAMP, Unit(unit))
     values = tuple(v for v in domain(truncated, {r: t.facts_of(r) for r in refs(moment)}, MAX_VALUES) if v is not None)
-    return mapped(t, truncated, values, node)
+    return map_values(t, truncated, values, node)
 
 
-def beginning(t: Translator, text: exp.Expr, end: int, node: exp.Expr) -> Expr | None:
+def time_prefix(t: Translator, text: exp.Expr, end: int, node: exp.Expr) -> Expr | None:
     """Return `node`, which has no more than the first `end` characters of a time's text; None where it has no such text."""
     casts, cast = list[exp.Cast](), text.unnest() if isinstance(text, exp.Paren) else text
     while isinstance(cast, exp.Cast) and TYPES.get(cast.to.sql("postgres").lower().split("(")[0]) is SqlType.TEXT:
@@ -238,7 +238,7 @@ def _of_time(t: Translator, text: exp.Expr, before: int, number: Expr, node: exp
     """Return some of the first characters of a time's text, `before` and a number of them; None of any other text."""
     if not isinstance(number, Const) or not isinstance(number.value, int) or isinstance(number.value, bool):
         return None
-    return beginning(t, text, before + number.value, node) if number.value >= 0 else None
+    return time_prefix(t, text, before + number.value, node) if number.value >= 0 else None
 
 
 def _substring(t: Translator, node: exp.Expr) -> Expr:
@@ -330,14 +330,14 @@ def _of_a_week(t: Translator, moment: Expr, unit: str, pattern: exp.Expr, *, of_
     step = exp.cast(exp.Literal.string(f"1 {unit}"), "interval", dialect="postgres")
     begin = exp.cast(exp.Literal.string(_SUNDAY), "timestamp", dialect="postgres")
     time = exp.Add(this=begin, expression=exp.Paren(this=exp.Mul(this=exp.column("x"), expression=step)))
-    return mapped(t, number, values, exp.Anonymous(this="to_char", expressions=[time, pattern.copy()]))
+    return map_values(t, number, values, exp.Anonymous(this="to_char", expressions=[time, pattern.copy()]))
 
 
 def _unit(pattern: str, node: exp.Expr) -> str:
     """Return the finest unit of time that a format shows."""
     upper = pattern.upper()
     if any(part in upper for part in ("MS", "US", "FF", "TZ", "OF")):
-        raise refused(node, because="to-char-format")
+        raise unknown_construct(node, because="to-char-format")
     for unit, templates in _PATTERNS:
         if any(template in upper for template in templates):
             return unit

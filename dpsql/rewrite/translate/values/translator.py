@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.analysis.bounds import bounded
+from dpsql.rewrite.analysis.bounds import require_interval
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.table import NUMBERS
 from dpsql.rewrite.functions.temporal import FIELDS
@@ -20,9 +20,23 @@ from dpsql.rewrite.ir.expr import Apply, Bins, Buckets, Const, Digits, Expr, Fac
 from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.translate.public.constants import Constants
-from dpsql.rewrite.translate.values.arithmetic import ARITHMETIC_HANDLERS, applied, as_timestamp, power
-from dpsql.rewrite.translate.values.comparisons import LOGIC_HANDLERS, MEMBERSHIP_HANDLERS, compare, overlaps, unified
-from dpsql.rewrite.translate.values.context import Age, Elapsed, Handler, Names, Operand, Translator, refused
+from dpsql.rewrite.translate.values.arithmetic import ARITHMETIC_HANDLERS, apply_function, as_timestamp, power
+from dpsql.rewrite.translate.values.comparisons import (
+    LOGIC_HANDLERS,
+    MEMBERSHIP_HANDLERS,
+    compare,
+    overlaps,
+    unify_types,
+)
+from dpsql.rewrite.translate.values.context import (
+    Age,
+    ElapsedTime,
+    Handler,
+    Names,
+    Operand,
+    Translator,
+    unknown_construct,
+)
 from dpsql.rewrite.translate.values.durations import age, date_bin, part, part_of_span
 from dpsql.rewrite.translate.values.json_paths import JSON_HANDLERS, column, typed_path
 from dpsql.rewrite.translate.values.subqueries import LOOKUPS
@@ -67,7 +81,7 @@ def cast(t: Translator, node: exp.Expr) -> Operand:
     arg, base = inside or t.expression(node.this), name.split("(")[0]
     target = SqlType.INTERVAL if base == "interval" else TYPES.get(base)
     if target is None or "[" in name:
-        raise refused(node, because="cast-type")
+        raise unknown_construct(node, because="cast-type")
     lengths = [int(size.name) for size in node.to.expressions if size.name.isdecimal()]
     if base in _ONE_CHARACTER and not lengths:
         lengths = [1]
@@ -114,7 +128,7 @@ def _rounded(t: Translator, node: exp.Cast, arg: Expr, digits: int, scale: int) 
     number = arg if arg.type is SqlType.NUMERIC else Apply("to_double", (arg,), SqlType.NUMERIC)
     whole = arg.type.is_integer
     rounded = number if whole else Apply("round", (number,), SqlType.NUMERIC, Digits(scale) if scale else None)
-    if bounded(rounded, t.facts_of(rounded)).magnitude >= Fraction(10) ** (digits - scale):
+    if require_interval(rounded, t.facts_of(rounded)).magnitude >= Fraction(10) ** (digits - scale):
         return _lost(node, f"its values may have more than {digits - scale} digits before the point")
     return rounded
 
@@ -132,7 +146,7 @@ def _to_fraction(t: Translator, node: exp.Cast, moment: Expr, digits: int) -> Ex
     if digits >= _SECOND_DIGITS:
         return moment
     size = 10 ** (_SECOND_DIGITS - digits)
-    interval = bounded(moment, t.facts_of(moment))
+    interval = require_interval(moment, t.facts_of(moment))
     if interval.low < _Y2K <= interval.high:
         return _lost(node, "its values lie on both sides of the year 2000, from which halves are rounded away")
     half = size // 2 if interval.low >= _Y2K else size // 2 - 1
@@ -189,7 +203,7 @@ def call(t: Translator, node: exp.Expr) -> Operand:
 
 def _plain(function: Function) -> _Call:
     def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
-        return applied(function, tuple(t.expression(arg) for arg in args), node)
+        return apply_function(function, tuple(t.expression(arg) for arg in args), node)
 
     return handler
 
@@ -203,7 +217,7 @@ def _round(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         or not isinstance(digits.value, int)
         or not -15 <= digits.value <= 15
     ):
-        raise refused(node, because="round-digits")
+        raise unknown_construct(node, because="round-digits")
     if arg.type.is_integer and digits.value >= 0:
         return arg
     if arg.type.is_integer:
@@ -213,15 +227,15 @@ def _round(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 
 def _power(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     if len(args) != 2:
-        raise refused(node, because="two-numbers")
+        raise unknown_construct(node, because="two-numbers")
     return power(t.expression(args[0]), t.expression(args[1]), node)
 
 
 def _any(op: str) -> _Call:
     def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
-        exprs = unified(t, [t.expression(arg) for arg in args], node)
+        exprs = unify_types(t, [t.expression(arg) for arg in args], node)
         if op != "coalesce" and not exprs[0].type.is_number:
-            raise refused(node, because="greatest-of-numbers")
+            raise unknown_construct(node, because="greatest-of-numbers")
         return Apply(op, exprs, exprs[0].type)
 
     return handler
@@ -252,7 +266,7 @@ def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     if len(args) == 2:
         return _thresholds(t, args, node)
     if len(args) != 4:
-        raise refused(node, because="width-bucket-arguments")
+        raise unknown_construct(node, because="width-bucket-arguments")
     x, low, high, count = (t.expression(arg) for arg in args)
     ends_known = isinstance(low, Const) and isinstance(high, Const) and isinstance(count, Const)
     if (
@@ -305,14 +319,14 @@ def _trunc_date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 
 def _timezone(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     if len(args) != 2:
-        raise refused(node, because="function-of-time")
+        raise unknown_construct(node, because="function-of-time")
     return at_time_zone(t, node)
 
 
 def _moment(t: Translator, node: exp.Expr, whole: exp.Expr) -> Expr:
     arg = as_timestamp(on_session_clock(t, t.expression(node), whole))
     if arg.type is not SqlType.TIMESTAMP:
-        raise refused(whole, because="function-of-time")
+        raise unknown_construct(whole, because="function-of-time")
     return arg
 
 
@@ -330,7 +344,7 @@ def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr
     if field.lower() == "epoch" and is_zoned(t, arg):
         arg = in_utc(t, arg)
     value = t.operand(arg)
-    if isinstance(value, (Elapsed, Age)):
+    if isinstance(value, (ElapsedTime, Age)):
         return part(value, _FIELD_NAMES.get(field.lower(), field.lower()))
     field = _FIELD_NAMES.get(field.lower(), field.lower())
     if isinstance(value, Expr) and value.type.is_span:
@@ -343,7 +357,7 @@ def _extracted(t: Translator, field: str, arg: exp.Expr, node: exp.Expr) -> Expr
 def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Operand:
     """Translate `date(t)`, which is a cast in PostgreSQL."""
     if len(args) != 1:
-        raise refused(node, because="date-of-one")
+        raise unknown_construct(node, because="date-of-one")
     return cast(t, exp.Cast(this=args[0].copy(), to=exp.DataType.build("date", dialect="postgres")))
 
 

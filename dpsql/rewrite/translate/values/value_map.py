@@ -17,7 +17,7 @@ from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.functions.table import digits_written
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
 from dpsql.rewrite.ir.literal import TYPES, format_value, parse_value
-from dpsql.rewrite.translate.values.context import Handler, Translator, refused
+from dpsql.rewrite.translate.values.context import Handler, Translator, unknown_construct
 
 MAX_VALUES = 10_000
 _MANY = 100
@@ -39,18 +39,18 @@ class _Input:
 def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     """Let the shadow evaluate a function whose arguments have few values, value by value; the engine sees the results."""
     if not t.by_value or node.find(exp.Column) is None or not _speakable(t, node):
-        raise refused(node, because="function-not-known")
+        raise unknown_construct(node, because="function-not-known")
     inputs = tuple(_inputs(t, node, node))
     if len({input_.expr for input_ in inputs}) > 1:
         return _of_combinations(t, inputs, node)
     places = {input_.part: _typed(input_, _as_written(input_.expr, exp.column("x"))) for input_ in inputs}
-    return mapped(t, inputs[0].expr, inputs[0].values, _in_terms_of(node, places))
+    return map_values(t, inputs[0].expr, inputs[0].values, _in_terms_of(node, places))
 
 
 def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
     """Yield what a function is of: its columns if each has few values, else the largest parts that have."""
     columns = {column: t.names.find(column) for column in node.find_all(exp.Column)}
-    _check_labels(columns, whole)
+    _refuse_labels_as_texts(columns, whole)
     few = {column: _few(t, expr) for column, expr in columns.items()}
     inputs = [_Input(column, columns[column], values) for column, values in few.items() if values is not None]
     if len(inputs) == len(few):
@@ -95,7 +95,7 @@ def _parts(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
             yield from _inputs(t, part, whole)
 
 
-def _check_labels(columns: Mapping[exp.Column, Expr], whole: exp.Expr) -> None:
+def _refuse_labels_as_texts(columns: Mapping[exp.Column, Expr], whole: exp.Expr) -> None:
     """Check that labels are texts to a function: the shadow is told them as such, and texts have another order."""
     for column, expr in columns.items():
         parent = column.parent
@@ -124,7 +124,7 @@ def _of_combinations(t: Translator, inputs: Sequence[_Input], node: exp.Expr) ->
         combinations *= len(cells)
     if combinations > MAX_VALUES:
         raise _too_many(node, f"{combinations:,} possible combinations of values")
-    return mapped(
+    return map_values(
         t,
         number,
         range(combinations),
@@ -191,7 +191,7 @@ def _too_many(node: exp.Expr, what: str) -> Unsupported:
     )
 
 
-def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Expr) -> Expr:
+def map_values(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Expr) -> Expr:
     """Return the map from each of `values` to what the shadow makes of it; `node` is in terms of a column `x`.
 
     NULL is one of the values where the argument can be NULL.
@@ -202,7 +202,7 @@ def mapped(t: Translator, argument: Expr, values: Sequence[Value], node: exp.Exp
     texts, type_name = t.constants.evaluator.over(t.constants.spelled(node), (*values, *nulls), argument.type)
     type_ = TYPES.get(type_name)
     if type_ is None:
-        raise refused(node, because="result-type")
+        raise unknown_construct(node, because="result-type")
     results = tuple(None if text is None else _result(text, type_) for text in texts)
     keys = tuple(Const(v, argument.type) for v in values)
     result = Apply("map", (argument, *keys), type_, Results(results[: len(values)]))

@@ -21,7 +21,7 @@ from dpsql.rewrite.ir.literal import TYPES, is_endless, parse_value
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.dialect import literal_text
 from dpsql.rewrite.translate.values.arithmetic import arithmetic, as_timestamp
-from dpsql.rewrite.translate.values.context import IntervalTimes, Operand, Translator, refused
+from dpsql.rewrite.translate.values.context import IntervalTimes, Operand, Translator, unknown_construct
 from dpsql.rewrite.translate.values.value_map import through_shadow
 
 _ZONED_TYPES = ("timestamptz", "timestamp with time zone")
@@ -126,11 +126,11 @@ def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
     if x is None or not x.type.is_moment:
         return through_shadow(t, node)
     if all(_is_still(t, outer) for outer in chain):
-        return relabelled(x, SqlType.TIMESTAMPTZ if is_zoned(t, node) else SqlType.TIMESTAMP)
+        return relabel_time(x, SqlType.TIMESTAMPTZ if is_zoned(t, node) else SqlType.TIMESTAMP)
     moved: exp.Expr = exp.column("x")
     for outer in reversed(chain):
         moved = _around(outer, moved)
-    return Moving(t, x, moved, node).expression()
+    return ZonedMove(t, x, moved, node).expression()
 
 
 def on_session_clock(t: Translator, x: Expr, node: exp.Expr) -> Expr:
@@ -146,8 +146,8 @@ def instant(t: Translator, x: Expr, node: exp.Expr) -> Expr:
 
 def _cast(t: Translator, x: Expr, target: SqlType, node: exp.Expr) -> Expr:
     if shows_utc(t) or (isinstance(x, Const) and (x.value is None or is_endless(x.value))):
-        return relabelled(x, target)
-    moving = Moving(t, x, exp.cast(exp.column("x"), target.value, dialect="postgres"), node)
+        return relabel_time(x, target)
+    moving = ZonedMove(t, x, exp.cast(exp.column("x"), target.value, dialect="postgres"), node)
     if isinstance(x, Const):
         assert isinstance(x.value, int)
         (at,) = moving.asked([x.value])
@@ -155,7 +155,7 @@ def _cast(t: Translator, x: Expr, target: SqlType, node: exp.Expr) -> Expr:
     return moving.expression()
 
 
-def relabelled(x: Expr, type_: SqlType) -> Expr:
+def relabel_time(x: Expr, type_: SqlType) -> Expr:
     """Return the same value as one of the other type of times: as UTC's clock shows it."""
     if x.type is type_:
         return x
@@ -207,7 +207,7 @@ def _around(outer: exp.Expr, inner: exp.Expr) -> exp.Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
+class ZonedMove:
     """A time `x` with bounds, and what the shadow makes of it."""
 
     t: Translator
@@ -280,7 +280,7 @@ def _steps(after: int, until: int) -> list[int]:
 
 
 def _shifted(x: Expr, micros: int, type_: SqlType) -> Expr:
-    return Apply("shift", (x,), type_, IntervalValue(0, 0, micros)) if micros else relabelled(x, type_)
+    return Apply("shift", (x,), type_, IntervalValue(0, 0, micros)) if micros else relabel_time(x, type_)
 
 
 # The time of the day of private times: a value of its own, whose number counts the microseconds since midnight.
@@ -297,7 +297,7 @@ def time_of_day(t: Translator, node: exp.Cast) -> Expr:
     if arg.type is SqlType.TIME:
         return arg
     if arg.type is not SqlType.TIMESTAMP:
-        raise refused(node, because="cast-to-time")
+        raise unknown_construct(node, because="cast-to-time")
     return Apply("time_of_day", (arg,), SqlType.TIME)
 
 
@@ -324,11 +324,11 @@ def since_midnight(t: Translator, node: exp.Expr) -> Expr:
     if is_time_column(t, node) or is_time(node):
         return Apply("micros", (t.expression(node),), SqlType.BIGINT)
     if node.find(exp.Column) is not None:
-        raise refused(node, because="compared-with-time")
+        raise unknown_construct(node, because="compared-with-time")
     time = exp.cast(exp.Paren(this=node.copy()), "time", dialect="postgres")
     seconds = t.constants.of(exp.Extract(this=exp.Var(this="epoch"), expression=time))
     if not isinstance(seconds, Const) or isinstance(seconds.value, str):
-        raise refused(node, because="compared-with-time")
+        raise unknown_construct(node, because="compared-with-time")
     return Const(None if seconds.value is None else int(seconds.value * _MICROS), SqlType.BIGINT)
 
 
@@ -360,12 +360,14 @@ def truncated_in(t: Translator, unit: str, moment: exp.Expr, zone: exp.Expr | No
     begun = Apply("date_trunc", (local,), SqlType.TIMESTAMP, Unit(unit))
     if unit in _SIZES and not (zone is None and shows_utc(t)):
         by = exp.cast(exp.column("x"), "timestamp", dialect="postgres") if zone is None else _at(exp.column("x"), zone)
-        pieces = Moving(t, x, by, node).pieces()
+        pieces = ZonedMove(t, x, by, node).pieces()
         if all(shift % _SIZES[unit] == 0 for _, shift in pieces):
             return Apply("date_trunc", (x,), SqlType.TIMESTAMPTZ, Unit(unit))
         if len(pieces) > 1:
             raise _changes(node)
-    return instant(t, begun, node) if zone is None else Moving(t, begun, _at(exp.column("x"), zone), node).expression()
+    return (
+        instant(t, begun, node) if zone is None else ZonedMove(t, begun, _at(exp.column("x"), zone), node).expression()
+    )
 
 
 def _at(time: exp.Expr, zone: exp.Expr) -> exp.Expr:
@@ -394,7 +396,7 @@ def _moved(t: Translator, x: Expr, span: IntervalValue, node: exp.Expr) -> Expr:
         local = on_session_clock(t, x, node)
         days = Apply("shift", (local,), SqlType.TIMESTAMP, IntervalValue(span.months, span.days, 0))
         if span.months and span.days:
-            _check_still(t, x, node)
+            _require_still_clock(t, x, node)
         x = instant(t, days, node)
     return Apply("shift", (x,), SqlType.TIMESTAMPTZ, IntervalValue(0, 0, span.micros)) if span.micros else x
 
@@ -402,16 +404,16 @@ def _moved(t: Translator, x: Expr, span: IntervalValue, node: exp.Expr) -> Expr:
 def _moved_often(t: Translator, x: Expr, times: IntervalTimes, node: exp.Expr, sign: int) -> Expr:
     """Return a time moved by a number of steps; days are 24 hours where the clock is not changed."""
     if times.span.days:
-        _check_still(t, x, node)
+        _require_still_clock(t, x, node)
     micros = sign * (times.span.days * DAY + times.span.micros)
     return Apply("shift_by", (x, times.number), SqlType.TIMESTAMPTZ, IntervalValue(0, 0, micros))
 
 
-def _check_still(t: Translator, x: Expr, node: exp.Expr) -> None:
+def _require_still_clock(t: Translator, x: Expr, node: exp.Expr) -> None:
     """Check that the session's clock is not changed where a time is."""
     if shows_utc(t):
         return
-    if len(Moving(t, x, exp.cast(exp.column("x"), "timestamp", dialect="postgres"), node).pieces()) > 1:
+    if len(ZonedMove(t, x, exp.cast(exp.column("x"), "timestamp", dialect="postgres"), node).pieces()) > 1:
         raise _changes(node)
 
 

@@ -3,7 +3,7 @@
 import pytest
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.read.parse import mentions, parse, reads
 
 NAMES = frozenset({"trips", "big", 'odd"name'})
@@ -37,6 +37,6 @@ def test_names_are_told_from_what_only_looks_so(text: str, named: bool, read: bo
 )
 def test_parameters_need_no_space(text: str) -> None:
     """`$1,$` begins no quote, and what stands in quotes stays what it is."""
-    statement = parse(text, parsed)
+    statement = parse(text, parse_query)
     assert statement is not None
     assert len(list(statement.queries[0].tree.find_all(exp.Parameter))) == text.split("$$", maxsplit=1)[0].count("$")

@@ -4,8 +4,8 @@ from functools import cache
 
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.read.dialect import parsed, render
-from dpsql.rewrite.syntax.read.trees import copied, every, holds, nodes
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
+from dpsql.rewrite.syntax.read.trees import copy_tree, every, holds, nodes
 from tests.support.golden import load
 
 
@@ -13,11 +13,11 @@ from tests.support.golden import load
 def _trees() -> list[exp.Query]:
     """Return one in five of the golden statements."""
     texts = sorted({golden.sql for golden in load() if golden.cost})[::5]
-    return [tree for tree in map(parsed, texts) if tree is not None]
+    return [tree for tree in map(parse_query, texts) if tree is not None]
 
 
 def _tree(text: str) -> exp.Query:
-    tree = parsed(text)
+    tree = parse_query(text)
     assert tree is not None
     return tree
 
@@ -25,7 +25,7 @@ def _tree(text: str) -> exp.Query:
 def test_a_copy_is_the_same_and_apart() -> None:
     """In text and parents; no node is in both."""
     for tree in _trees():
-        copy = copied(tree, {})
+        copy = copy_tree(tree, {})
         assert all(child.parent is node for node in nodes(copy) for child in node.iter_expressions())
         assert render(copy) == render(tree)
         assert [(type(n), n.arg_key, n.index) for n in nodes(copy)] == [
@@ -66,7 +66,7 @@ def test_what_is_below_may_be_left_out() -> None:
 def test_a_copy_changes_alone() -> None:
     """What is replaced in it stays in the original."""
     tree = _tree("SELECT a FROM t")
-    copy = copied(tree, {})
+    copy = copy_tree(tree, {})
     every(copy, exp.Column)[0].replace(exp.column("b"))
     assert (render(tree), render(copy)) == ("SELECT a FROM t", "SELECT b FROM t")
 

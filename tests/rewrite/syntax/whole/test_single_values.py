@@ -3,7 +3,7 @@
 import pytest
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.whole.single_row import (
     ReleasedRows,
     depends_on_nothing,
@@ -48,7 +48,7 @@ TABLES = [
 
 
 def _parsed(sql: str) -> exp.Query:
-    tree = parsed(sql)
+    tree = parse_query(sql)
     assert tree is not None
     return tree
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpsql.rewrite.syntax.read.dialect import parsed, render
-from dpsql.rewrite.syntax.whole.doomed import without_failing
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
+from dpsql.rewrite.syntax.whole.constant_probes import without_failing
 
 REWRITTEN = {
     "SELECT a / b / c AS q FROM t": "SELECT ((a OPERATOR(pg_dpsql./) b) OPERATOR(pg_dpsql./) c) AS q FROM t",
@@ -39,7 +39,7 @@ REWRITTEN = {
 @pytest.mark.parametrize("text", REWRITTEN)
 def test_what_can_fail_is_replaced(text: str) -> None:
     """Inside first, wherever it stands."""
-    tree = parsed(text)
+    tree = parse_query(text)
     assert tree is not None
     without_failing(tree)
     assert render(tree) == REWRITTEN[text]
@@ -54,7 +54,7 @@ def test_what_can_fail_is_replaced(text: str) -> None:
 )
 def test_what_cannot_fail_for_noise_stays(text: str) -> None:
     """Constants fail as they do, and what never fails is PostgreSQL's own."""
-    tree = parsed(text)
+    tree = parse_query(text)
     assert tree is not None
     without_failing(tree)
     assert render(tree) == text

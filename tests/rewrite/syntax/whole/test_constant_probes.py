@@ -3,9 +3,9 @@
 import pytest
 from sqlglot import exp
 
-from dpsql.rewrite.syntax.read.dialect import parsed
+from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.read.trees import every
-from dpsql.rewrite.syntax.whole.doomed import has_constants, trials, trials_around
+from dpsql.rewrite.syntax.whole.constant_probes import constant_probes, has_constants, probes_around
 
 DOOMED = {
     "count(*) / 0": "SELECT 1 / (0)",
@@ -36,17 +36,17 @@ DOOMED = {
 @pytest.mark.parametrize("expression", DOOMED)
 def test_what_depends_on_a_constant_is_tried(expression: str) -> None:
     """With a constant in the place of what is released."""
-    tree = parsed(f"SELECT {expression} FROM t")
+    tree = parse_query(f"SELECT {expression} FROM t")
     assert tree is not None
-    assert trials(every(tree, exp.Expr)) == (DOOMED[expression],)
+    assert constant_probes(every(tree, exp.Expr)) == (DOOMED[expression],)
 
 
 @pytest.mark.parametrize("tail", ["LIMIT -1", "OFFSET -1", "LIMIT 1 - 2"])
 def test_a_limit_below_0_is_tried(tail: str) -> None:
     """As it is written."""
-    tree = parsed(f"SELECT a FROM t {tail}")
+    tree = parse_query(f"SELECT a FROM t {tail}")
     assert tree is not None
-    assert trials(every(tree, exp.Expr)) == (f"SELECT {tail}",)
+    assert constant_probes(every(tree, exp.Expr)) == (f"SELECT {tail}",)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_limit_below_0_is_tried(tail: str) -> None:
 )
 def test_a_division_by_0_around_a_query_is_tried(around: tuple[str, ...], tried: list[str]) -> None:
     """Nobody reads what is written there but by its words."""
-    assert list(trials_around(around)) == tried
+    assert list(probes_around(around)) == tried
 
 
 @pytest.mark.parametrize(
@@ -75,15 +75,15 @@ def test_a_division_by_0_around_a_query_is_tried(around: tuple[str, ...], tried:
 )
 def test_what_may_succeed_is_not_tried(query: str) -> None:
     """Because it depends on what is released, or PostgreSQL may never come to it."""
-    tree = parsed(query)
+    tree = parse_query(query)
     assert tree is not None
-    assert trials(every(tree, exp.Expr)) == ()
+    assert constant_probes(every(tree, exp.Expr)) == ()
 
 
 @pytest.mark.parametrize("expression", ["chr(0)", "1 + 1", "('a' || 'b')::int", "a + length('x')"])
 def test_constants_that_are_computed_are_found(expression: str) -> None:
     """PostgreSQL computes them when it plans the statement."""
-    tree = parsed(f"SELECT {expression} FROM t")
+    tree = parse_query(f"SELECT {expression} FROM t")
     assert tree is not None
     assert has_constants(every(tree, exp.Expr))
 
@@ -93,6 +93,6 @@ def test_constants_that_are_computed_are_found(expression: str) -> None:
 )
 def test_constants_that_are_written_are_not_computed(expression: str) -> None:
     """Nor is what has a value that is released."""
-    tree = parsed(f"SELECT {expression} FROM t WHERE d > '2019-03-01' AND a = 1")
+    tree = parse_query(f"SELECT {expression} FROM t WHERE d > '2019-03-01' AND a = 1")
     assert tree is not None
     assert not has_constants(every(tree, exp.Expr))

@@ -7,7 +7,7 @@ import pytest
 from dpsql.errors import Unsupported
 from dpsql.lexer.reader import tokens
 from dpsql.question import ColumnDescription, Settings, TemporaryTable
-from dpsql.rewrite.bind.reading import BoundReader, is_moving
+from dpsql.rewrite.bind.bound_reader import BoundReader, is_moving
 from dpsql.rewrite.syntax.read.dialect import render
 from tests.support.fix_world import World
 

@@ -13,37 +13,39 @@ from typing import ClassVar
 import duckdb
 
 from dpsql.engines.duckdb.heavy_rows import heavy_rows_of, keep_heavy_rows
-from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, KEPT, closed_off, in_memory
-from dpsql.engines.snapshot.keeping import fill
+from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, KEPT, in_memory, shut_doors
+from dpsql.engines.snapshot.kept_columns import fill
 from dpsql.engines.watch import stopping_when_cancelled
 from dpsql.errors import QueryCanceled
 from dpsql.policy.config import Resources
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.emitter import quoted
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.emitter import quote_name
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 from dpsql.trial.cells import MadeUpCell
-from dpsql.trial.ground import (
-    GroundFailed,
-    GroundLate,
-    Optimized,
+from dpsql.trial.engine import (
+    DatabaseVariant,
+    OptimizerLevel,
     TableNames,
-    TrialPlace,
+    TrialEngineFailed,
+    TrialEngineLate,
+    database_variants,
     names_of,
     public_texts,
     rows_at,
-    staged,
-    trial_places,
+    staged_columns,
 )
 from dpsql.trial.subject import TrialSubject
 
 _STAGED, _PUBLIC = "staged", "shared"
+# Without any optimizer DuckDB joins five tables as a product, row by row. With these two alone it keeps to what the
+# text says, and ends.
 _JOINS_ALONE = ("join_order", "filter_pushdown")
 _RESOURCES = Resources(memory="512MB", threads=2)
 
 
-class DuckDbGround:
-    """A `Ground` in memory."""
+class DuckDbTrialEngine:
+    """A `TrialEngine` in memory."""
 
     at_once: ClassVar[int] = 2
     in_process: ClassVar[bool] = True
@@ -57,19 +59,20 @@ class DuckDbGround:
         """Make the places, in a DuckDB with these optimizers.
 
         Raises:
-            GroundFailed: DuckDB does not.
+            TrialEngineFailed: DuckDB does not.
         """
         self._subject, self.names = subject, _names(subject)
         self._connection = in_memory(resources, optimizers)
         self._plain, self._plain_lock = self._connection.cursor(), threading.Lock()
         self._resources = resources
-        self._joining: DuckDbGround | None = None
+        self._joining: DuckDbTrialEngine | None = None
         try:
             self._make()
             self._plain.execute("PRAGMA disable_optimizer")
-            closed_off(self._connection, [])
+            # The text may have a client's constants in it. It can read no file and reach no address from here.
+            shut_doors(self._connection, [])
         except duckdb.Error as error:
-            raise GroundFailed(f"the synthetic databases can't be made: {error}") from None
+            raise TrialEngineFailed(f"the synthetic databases can't be made: {error}") from None
 
     @property
     def alive(self) -> bool:
@@ -81,12 +84,12 @@ class DuckDbGround:
         return True
 
     def asked(
-        self, sql: str, cancellation: Cancellation, seconds: float, optimized: Optimized = Optimized.AS_SERVED
+        self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place."""
-        if optimized is Optimized.JOINS_ALONE:
+        if optimized is OptimizerLevel.JOINS_ALONE:
             return self._for_joins().asked(sql, cancellation, seconds)
-        stopped, plainly = threading.Event(), optimized is Optimized.NOT
+        stopped, plainly = threading.Event(), optimized is OptimizerLevel.NOT
         try:
             with (
                 self._plain_lock if plainly else nullcontext(),
@@ -97,13 +100,13 @@ class DuckDbGround:
         except (duckdb.Error, RuntimeError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
-            raise GroundLate if stopped.is_set() else GroundFailed(str(error)) from None
+            raise TrialEngineLate if stopped.is_set() else TrialEngineFailed(str(error)) from None
 
-    def _for_joins(self) -> "DuckDbGround":
+    def _for_joins(self) -> "DuckDbTrialEngine":
         """Return the same databases in another DuckDB, made when first needed: all of one have the same optimizers."""
         with self._plain_lock:
             if self._joining is None:
-                self._joining = DuckDbGround(self._subject, _JOINS_ALONE, self._resources)
+                self._joining = DuckDbTrialEngine(self._subject, _JOINS_ALONE, self._resources)
             return self._joining
 
     def _make(self) -> None:
@@ -111,29 +114,30 @@ class DuckDbGround:
         for name in (_STAGED, _PUBLIC):
             run(f"ATTACH ':memory:' AS {name}")
         for table, columns, cells in public_texts(subject.policy, subject.public):
-            self._stage(f"{_STAGED}.main.{quoted(table)}", columns, cells)
-            casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
-            run(f"CREATE TABLE {_PUBLIC}.main.{quoted(table)} AS SELECT {casts} FROM {_STAGED}.main.{quoted(table)}")  # noqa: S608
+            self._stage(f"{_STAGED}.main.{quote_name(table)}", columns, cells)
+            casts = ", ".join(f"{_cast(quote_name(c), t)} AS {quote_name(c)}" for c, t in subject.types[table].items())
+            name = quote_name(table)
+            run(f"CREATE TABLE {_PUBLIC}.main.{name} AS SELECT {casts} FROM {_STAGED}.main.{name}")  # noqa: S608
         for world, records in enumerate(subject.records):
             for table in records.tables:
-                self._stage(_of_world(world, table), *staged(records, table))
-        for place in trial_places(subject.records):
+                self._stage(_of_world(world, table), *staged_columns(records, table))
+        for place in database_variants(subject.records):
             self._fill(place)
         run(f"DETACH {_STAGED}")
 
     def _stage(self, table: str, columns: Sequence[str], cells: Sequence[Sequence[MadeUpCell]]) -> None:
-        lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quoted(name)}" for name in columns)
+        lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quote_name(name)}" for name in columns)
         self._connection.execute(f"CREATE TABLE {table} AS SELECT {lists}", [list(column) for column in cells])
 
     def _attach(self, name: str) -> None:
         self._connection.execute(f"ATTACH ':memory:' AS {name}")
 
-    def _fill(self, place: TrialPlace) -> None:
+    def _fill(self, place: DatabaseVariant) -> None:
         """Make one place, with what is kept beside its tables."""
         subject, run = self._subject, self._connection.execute
         self._attach(place.name)
         for name, made in subject.records[place.world].tables.items():
-            table, kept = f"{place.name}.main.{quoted(name)}", subject.kept(name)
+            table, kept = f"{place.name}.main.{quote_name(name)}", subject.kept(name)
             owned = place.kind in made.owners
             rows = rows_at(place, subject.types[name], _of_world(place.world, name), _cast, owned=owned)
             if not kept.names:
@@ -147,14 +151,15 @@ class DuckDbGround:
 
 
 def _at(place: str, table: str) -> str:
-    return f"{place}.main.{quoted(table)}"
+    return f"{place}.main.{quote_name(table)}"
 
 
 def _of_world(world: int, table: str) -> str:
-    return f"{_STAGED}.main.{quoted(f'{world} {table}')}"
+    return f"{_STAGED}.main.{quote_name(f'{world} {table}')}"
 
 
 def _cast(text: str, type_: str) -> str:
+    # Dirt that a type can't hold becomes NULL here, as no such row could be in the engine's table.
     return f"TRY_CAST({text} AS {type_})"
 
 

@@ -1,9 +1,9 @@
-"""PostgreSQL's own words in fewer words: each is the same to PostgreSQL, which `test_reading.py` has it say."""
+"""PostgreSQL's own words in fewer words: each is the same to PostgreSQL, which `test_bound_reader.py` has it say."""
 
 import pytest
 
-from dpsql.rewrite.bind.plain import in_plain_words
-from dpsql.rewrite.syntax.read.dialect import parsed, render
+from dpsql.rewrite.bind.deparsed import in_plain_words
+from dpsql.rewrite.syntax.read.dialect import parse_query, render
 
 SAID = [
     (
@@ -46,7 +46,7 @@ SAID = [
 @pytest.mark.parametrize(("said", "plain"), SAID)
 def test_what_is_written_out_of_caution_is_left_out(said: str, plain: str) -> None:
     """Brackets that decide nothing, joins in brackets, lists as arrays, and outputs without a name."""
-    tree = parsed(said)
+    tree = parse_query(said)
     assert tree is not None
     in_plain_words(tree)
     assert render(tree) == plain

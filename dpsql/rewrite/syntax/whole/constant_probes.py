@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from dpsql.lexer.reader import Sort, tokens
+from dpsql.lexer.reader import TokenKind, tokens
 from dpsql.rewrite.syntax.named.aggregate_names import OBJECTS_OF_ROWS, function_name, is_aggregate
-from dpsql.rewrite.syntax.read.dialect import render, untyped
+from dpsql.rewrite.syntax.read.dialect import render, without_literal_type
 from dpsql.rewrite.syntax.read.trees import every, holds
 from dpsql.rewrite.syntax.whole.single_row import (
     BY_SECOND,
@@ -45,20 +45,23 @@ _FAILING = _OBJECTS | OBJECTS_OF_ROWS | {"array_agg", "current_setting", "format
 """Functions that fail for some arguments, and have no form that would be NULL instead."""
 
 
-def trials(nodes: Sequence[exp.Expr]) -> tuple[str, ...]:
+def constant_probes(nodes: Sequence[exp.Expr]) -> tuple[str, ...]:
     """Return statements that fail if among the nodes of a query is a constant with which it can't but fail."""
+    # An example: SELECT sum(fare) / 0 FROM trips. The quotient is computed of released values, so that PostgreSQL fails
+    # after the charge, whatever was released. `SELECT 1 / (0)` fails in the same way before it. Nothing that a probe
+    # runs has anything of the records in it.
     tried = [node for node in nodes if isinstance(node, _TRIED) and not _is_lazy(node)]
     return tuple(dict.fromkeys(trial for node in tried for trial in _of(node)))
 
 
-def trials_around(texts: Sequence[str]) -> Iterator[str]:
+def probes_around(texts: Sequence[str]) -> Iterator[str]:
     """Yield the same of what is written around queries, as far as signs and words tell: a division by 0."""
     for text in texts:
         words = list(tokens(text))
         if _LAZY & {token.word for token in words}:
             continue
         for sign, divisor in itertools.pairwise(words):
-            if sign.word in ("/", "%") and divisor.sort is Sort.NUMBER and not set(divisor.text) - set("0._"):
+            if sign.word in ("/", "%") and divisor.sort is TokenKind.NUMBER and not set(divisor.text) - set("0._"):
                 yield f"SELECT 1 / {divisor.text}"
 
 
@@ -92,6 +95,7 @@ def _is_narrowed(cast: exp.Cast) -> bool:
 
 def _is_lazy(node: exp.Expr) -> bool:
     """Return whether PostgreSQL may never come to compute a node."""
+    # CASE WHEN n > 0 THEN 1 / 0 END may never divide. To refuse it would refuse what PostgreSQL answers.
     return node.find_ancestor(exp.Case) is not None
 
 
@@ -129,7 +133,7 @@ def _of_frame(node: exp.WindowSpec) -> Iterator[str]:
 
 def _of_late(node: exp.Anonymous, name: str, args: list[exp.Expr]) -> Iterator[str]:
     """Yield a call with its constants, a text instead of the release."""
-    match name, args and [untyped(args[0]), *args[1:]]:
+    match name, args and [without_literal_type(args[0]), *args[1:]]:
         case "format", [exp.Literal() as form, *values] if "*" not in form.name:
             texts = ["''" for _ in values]
             yield f"SELECT pg_catalog.format({', '.join([render(form), *texts])})"
@@ -139,6 +143,7 @@ def _of_late(node: exp.Anonymous, name: str, args: list[exp.Expr]) -> Iterator[s
             pass
 
 
+# coalesce, AND and OR stop at what decides them.
 def _may_be_left(node: exp.Expr) -> bool:
     """Return whether what is before a node may decide already."""
     above = node.parent
@@ -157,7 +162,7 @@ def _quotient(divisor: exp.Expr) -> Iterator[str]:
 def _of_grammar(node: exp.AtTimeZone | exp.Extract | exp.Substring) -> Iterator[str]:
     match node:
         case exp.AtTimeZone():
-            if isinstance(untyped(node.args["zone"]), exp.Literal):
+            if isinstance(without_literal_type(node.args["zone"]), exp.Literal):
                 yield f"SELECT pg_catalog.now() AT TIME ZONE {render(node.args['zone'])}"
         case exp.Extract():
             if node.name.lower() not in PARTS_OF_TIMES:
@@ -168,7 +173,7 @@ def _of_grammar(node: exp.AtTimeZone | exp.Extract | exp.Substring) -> Iterator[
 
 
 def _of_call(name: str, args: list[exp.Expr]) -> Iterator[str]:
-    match name, args and [untyped(args[0]), *args[1:]]:
+    match name, args and [without_literal_type(args[0]), *args[1:]]:
         case ("date_trunc" | "date_part", [exp.Literal() as field, *_]) if field.name.lower() not in PARTS_OF_TIMES:
             yield f"SELECT pg_catalog.{name}({render(field)}, pg_catalog.now())"
         case "split_part", [_, _, place] if _is_number(place):
@@ -205,12 +210,12 @@ def _is_number(node: exp.Expr | None) -> bool:
 
 
 def _is_written_above_0(node: exp.Expr) -> bool:
-    node = untyped(node)
+    node = without_literal_type(node)
     return isinstance(node, exp.Literal) and any(digit in "123456789" for digit in node.name.lower().split("e")[0])
 
 
 def _is_negative(node: exp.Expr | None) -> bool:
-    written = None if node is None else untyped(node)
+    written = None if node is None else without_literal_type(node)
     below = isinstance(written, exp.Literal) and written.name.startswith("-")
     return below or (isinstance(node, exp.Neg) and _is_number(node))
 

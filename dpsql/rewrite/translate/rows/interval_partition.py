@@ -21,7 +21,7 @@ from dpsql.frozen import quickly_made
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate
 from dpsql.rewrite.functions.logical import compared_ways
-from dpsql.rewrite.functions.table import function_of, unwidened
+from dpsql.rewrite.functions.table import function_of, without_double
 from dpsql.rewrite.ir.constant_table import ConstantTable
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, both, conjuncts, refs, with_refs
 from dpsql.rewrite.ir.relation import Join, Relation, ref
@@ -39,7 +39,7 @@ _Bound = tuple[Value, int]
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Stretches:
+class IntervalPartition:
     """A relation without the constants that its rows were compared with."""
 
     relation: Relation
@@ -57,7 +57,7 @@ class Stretches:
         return with_refs(expr, lambda column_ref: replace(column_ref, source=self.moved[column_ref.source]))
 
 
-def compared(relation: Relation, read: Sequence[Expr]) -> Stretches | None:
+def compare_once(relation: Relation, read: Sequence[Expr]) -> IntervalPartition | None:
     """Return the relation with its rows compared once, where all that reads one source's constants are comparisons.
 
     They are comparisons of one value. `read` is what must not read constants.
@@ -76,7 +76,7 @@ def _reads(expr: Expr, index: int) -> bool:
     return any(column_ref.source == index for column_ref in refs(expr))
 
 
-def _between(relation: Relation, index: int, table: ConstantTable) -> Stretches | None:
+def _between(relation: Relation, index: int, table: ConstantTable) -> IntervalPartition | None:
     """Return the relation without one source, None if more is read of it than comparisons."""
     others = [source.on for i, source in enumerate(relation.sources) if i != index]
     if any(_reads(on, index) for on in others):
@@ -115,7 +115,7 @@ def _between(relation: Relation, index: int, table: ConstantTable) -> Stretches 
 def _compared(condition: Expr, index: int) -> tuple[str, Expr, Expr] | None:
     """Return how a value is compared with what constants alone decide; None if that is not what the condition does."""
     for op, value, constant in compared_ways(condition):
-        alone = all(column_ref.source == index for column_ref in refs(constant)) and _is_known(unwidened(constant))
+        alone = all(column_ref.source == index for column_ref in refs(constant)) and _is_known(without_double(constant))
         if op in _ABOVE and alone and refs(constant) and not _reads(value, index):
             return op, value, constant
     return None
@@ -140,10 +140,10 @@ def _known(constant: Expr, row: ConstantRow) -> Value | None:
 
 def _value(constant: Expr, row: ConstantRow) -> Value | None:
     """Return a constant as engines compare it; none that is a text."""
-    value = _known(unwidened(constant), row)
+    value = _known(without_double(constant), row)
     if value is None or isinstance(value, str):
         return None
-    return value if unwidened(constant) is constant else Fraction(float(value))
+    return value if without_double(constant) is constant else Fraction(float(value))
 
 
 def _limits(ways: Sequence[tuple[str, Expr, Expr]], row: ConstantRow) -> tuple[_Bound | None, _Bound | None] | None:
@@ -197,10 +197,10 @@ def _without(
     bucket: Expr,
     moved: Mapping[int, int],
     constants: tuple[tuple[ConstantRow, range], ...],
-) -> Stretches:
+) -> IntervalPartition:
     def change(expr: Expr) -> Expr:
         return with_refs(expr, lambda column_ref: replace(column_ref, source=moved[column_ref.source]))
 
     sources = tuple(replace(s, on=change(s.on)) for i, s in enumerate(relation.sources) if i != index)
     columns = {name: change(expr) for name, expr in relation.columns.items() if not _reads(expr, index)}
-    return Stretches(Relation(sources, change(where), columns), change(bucket), index, constants, moved)
+    return IntervalPartition(Relation(sources, change(where), columns), change(bucket), index, constants, moved)

@@ -13,15 +13,15 @@ from fractions import Fraction
 import sqlglot
 from sqlglot import exp
 
-from dpsql.accounting.privacy_loss import compose, left_of, show_down
+from dpsql.accounting.privacy_loss import compose, remaining, show_down
 from dpsql.errors import DpsqlError
 from dpsql.gateway.explaining.explained import Explained
-from dpsql.lexer.reader import Sort, Token, statements, tokens
+from dpsql.lexer.reader import Token, TokenKind, statements, tokens
 from dpsql.plots.margins import wider_statements
 from dpsql.policy.model import Privacy, Role
 from dpsql.web.inputs import BadField, Json, fraction
 from dpsql.web.sessions import Visitor
-from dpsql.web.site import Answer, Refused, Site, VisitorClient
+from dpsql.web.site import Answer, ServerRefused, Site, VisitorClient
 
 # The columns of an answer, as a table and a chart need them: keys, numbers with their margins, and margins.
 
@@ -232,23 +232,23 @@ async def plan_of(statement: str, text: str, settings: Mapping[str, str], client
     `text` is all that was typed, in whose UTF-16 units places are counted, as browsers do.
     """
     try:
-        plan = await explained(statement, settings, client)
-    except Refused as refused:
+        plan = await explain_plan(statement, settings, client)
+    except ServerRefused as refused:
         return {"state": "refused", **await asyncio.to_thread(refusal_of, refused, statement, text)}
     return _priced(plan) if "Measurements" in plan else {"state": "public"}
 
 
-async def explained(statement: str, settings: Mapping[str, str], client: VisitorClient) -> Mapping[str, object]:
+async def explain_plan(statement: str, settings: Mapping[str, str], client: VisitorClient) -> Mapping[str, object]:
     """Return EXPLAIN's plan, the top node of it.
 
     Raises:
-        Refused: as the server says it, with the place in the statement itself.
+        ServerRefused: as the server says it, with the place in the statement itself.
     """
     try:
         answer = await client.answer(f"{_EXPLAIN}{statement}", settings)
-    except Refused as refused:
+    except ServerRefused as refused:
         place = None if refused.place is None else max(refused.place - len(_EXPLAIN), 0)
-        raise Refused(refused.message, refused.hint, refused.rule, place) from None
+        raise ServerRefused(refused.message, refused.hint, refused.rule, place) from None
     plan: Mapping[str, object] = answer.only_json()[0]["Plan"]
     return plan
 
@@ -258,7 +258,7 @@ def is_free(plan: Mapping[str, object]) -> bool:
     return "Measurements" not in plan or str(plan.get("Left To Pay", plan["Epsilon"])) == "0"
 
 
-def refusal_of(refused: Refused, statement: str, text: str) -> Json:
+def refusal_of(refused: ServerRefused, statement: str, text: str) -> Json:
     """Return a refusal for the page: its words, what to write instead, and the place that it is about."""
     written = _WRITTEN_INSTEAD.search(refused.hint or "")
     span = _span(refused, statement)
@@ -301,7 +301,7 @@ def _priced(plan: Mapping[str, object]) -> Json:
     }
 
 
-def _span(refused: Refused, statement: str) -> tuple[int, int] | None:
+def _span(refused: ServerRefused, statement: str) -> tuple[int, int] | None:
     """Return the token that a refusal is about: where the server says, or the last that its message names."""
     read = list(_readable(statement))
     if refused.place is not None:
@@ -309,7 +309,9 @@ def _span(refused: Refused, statement: str) -> tuple[int, int] | None:
         return next(((token.start, token.end) for token in read if token.start <= at < token.end), (at, at))
     words = {word.lower() for word in _WORD.findall(refused.message)}
     named = [
-        token for token in read if token.sort in {Sort.NAME, Sort.QUOTED} and token.text.strip('"').lower() in words
+        token
+        for token in read
+        if token.sort in {TokenKind.NAME, TokenKind.QUOTED} and token.text.strip('"').lower() in words
     ]
     names = [token for token in named if token.text.lower() not in _OF_MESSAGES]
     return (names[-1].start, names[-1].end) if names else None
@@ -350,8 +352,8 @@ async def answer_to(statement: str, settings: Mapping[str, str], site: Site, vis
     """Ask, and return the rows, the margins, the notices, and the charge.
 
     Raises:
-        Refused: the server's own words.
-        Gone: the connection is lost.
+        ServerRefused: the server's own words.
+        ServerLost: the connection is lost.
     """
     before = await asyncio.to_thread(_paid, site, visitor, statement)
     answer = await visitor.client.answer(statement, settings)
@@ -363,7 +365,7 @@ async def answer_to(statement: str, settings: Mapping[str, str], site: Site, vis
         "rows": rows,
         "cut": answer.cut,
         "notices": [_notice(text, columns) for text in answer.notices],
-        "charged": show_down(left_of(after, before).epsilon),
+        "charged": show_down(remaining(after, before).epsilon),
         "budget": await budget_of(visitor.client),
     }
 
@@ -374,10 +376,10 @@ async def _with_margins(
     """Return the rows with margins as further columns, wherever they cost nothing; else the rows as they are."""
     for wider in await asyncio.to_thread(wider_statements, statement):
         try:
-            if not is_free(await explained(wider.text, settings, visitor.client)):
+            if not is_free(await explain_plan(wider.text, settings, visitor.client)):
                 continue
             margins = await visitor.client.answer(wider.text, settings)
-        except Refused:
+        except ServerRefused:
             continue
         width = len(answer.columns)
         if [row[:width] for row in margins.rows] != list(answer.rows) or len(set(answer.columns)) < width:

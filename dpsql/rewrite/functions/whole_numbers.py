@@ -20,7 +20,7 @@ from dpsql.rewrite.functions.function import (
     EvaluateRule,
     Function,
     IntervalRule,
-    called,
+    describe_call,
     infix,
     template,
 )
@@ -123,7 +123,7 @@ def _of_whole(
         evaluate=_exactly(exact),
         domain=_combined(exact),
         in_64_bits=True,
-        describe=infix(sign) if sign else called,
+        describe=infix(sign) if sign else describe_call,
         call=call if call.operator else replace(call, names=(op,)),
         note=_NOTE,
     )

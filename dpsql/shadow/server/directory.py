@@ -51,7 +51,7 @@ class SystemAccount:
             ConfigError: the account `name` can't be used, or there is none and it can't be made.
         """
         if os.geteuid() != 0:
-            _demand_ourselves(name)
+            _require_own_account(name)
             return None
         entry = _find_account(name or ACCOUNT_NAME)
         if entry is None and name is None:
@@ -71,7 +71,7 @@ class SystemAccount:
         return cls(entry.pw_uid, entry.pw_gid)
 
 
-def _demand_ourselves(name: str | None) -> None:
+def _require_own_account(name: str | None) -> None:
     """Refuse any account but our own."""
     entry = None if name is None else _find_account(name)
     if name is not None and (entry is None or entry.pw_uid != os.geteuid()):
@@ -208,7 +208,7 @@ _SMALL = 4096  # bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ShadowDirectory:
     """The directory of one shadow, and the account of its server."""
 
     home: Path
@@ -242,7 +242,7 @@ class Place:
         return self.home / "pg_ident.conf"
 
     @classmethod
-    def prepare(cls, home: Path, account: SystemAccount | None) -> "Place":
+    def prepare(cls, home: Path, account: SystemAccount | None) -> "ShadowDirectory":
         """Make what the server finds when it starts, but for its data."""
         place = cls(home, account, _sockets(home, account))
         write_for(account, place.admitted, _ADMITTED)

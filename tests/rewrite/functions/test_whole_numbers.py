@@ -10,7 +10,7 @@ from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis.bounds import evaluate, facts
 from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.functions.function import Function
-from dpsql.rewrite.functions.whole import WHOLE
+from dpsql.rewrite.functions.whole_numbers import WHOLE
 from dpsql.rewrite.ir.expr import Expr
 from tests.rewrite.refs import ENV, SEATS, apply, number
 

@@ -15,8 +15,8 @@ from fractions import Fraction
 from dpsql.errors import DpsqlError
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis import bounds
-from dpsql.rewrite.analysis.bounds import as_read, assumed, facts, rounded
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.bounds import as_read, facts, facts_if_possible, interval_in_doubles
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.functions.function import Condition
 from dpsql.rewrite.functions.logical import branches, is_whole, number_of
 from dpsql.rewrite.functions.table import function_of
@@ -73,7 +73,7 @@ def _of_pair(rule: Condition, a: Expr, b: Expr, env: Env, *, ends: bool) -> Frac
     if rule.room is None or interval is None or other is None:
         return ANY
     whole = _is_counted(a) and _is_counted(b)
-    left = rule.room(interval, other) if whole else rule.room(rounded(interval), rounded(other))
+    left = rule.room(interval, other) if whole else rule.room(interval_in_doubles(interval), interval_in_doubles(other))
     return left - 1 if rule.strict and (whole or not (ends or left)) else left
 
 
@@ -81,10 +81,10 @@ def _branches(case: Apply, env: Env) -> Iterator[tuple[Expr, Env]]:
     """Yield the results of a CASE that there may be, each with the facts where it is."""
     possible = True
     for condition, result in branches(case):
-        within, taken = assumed(condition, env, holds=True, chosen=True)
+        within, taken = facts_if_possible(condition, env, holds=True, chosen=True)
         if possible and taken and room(condition, within, ends=True) >= 0:
             yield result, within
-        env, left = assumed(condition, env, holds=False, chosen=True)
+        env, left = facts_if_possible(condition, env, holds=False, chosen=True)
         possible = possible and left
     if possible:
         yield case.args[-1], env
@@ -208,13 +208,13 @@ def _at(place: int, *, whole: bool) -> Fraction:
     return Fraction(-number if place < 0 else number)
 
 
-def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dict[Expr, Facts] | None:
+def refine_by_predicate(columns: Sequence[Ref], condition: Expr, declared: DeclaredFacts) -> dict[Expr, Facts] | None:
     """Return the facts about `columns` in the rows that satisfy `condition`; None if no row can.
 
     The condition's facts about an expression are among them, by that expression: its value is the very one that was
     compared.
     """
-    env = bounds.said(columns, condition, declared)
+    env = bounds.refine_by_comparisons(columns, condition, declared)
     if env is None:
         return None
     for conjunct in conjuncts(condition):
@@ -225,7 +225,7 @@ def narrowed(columns: Sequence[Ref], condition: Expr, declared: Declared) -> dic
 
 def _is_computed(conjunct: Expr) -> bool:
     """Return whether a condition is about more than a plain column and constants, and all constants are exact."""
-    if not isinstance(conjunct, Apply) or bounds.blurred(conjunct):
+    if not isinstance(conjunct, Apply) or bounds.has_inexact_constants(conjunct):
         return False
     condition = function_of(conjunct).condition
     return condition is None or not isinstance(condition.compared(conjunct), Ref)

@@ -9,17 +9,17 @@ from dpsql.engines.spark.settings import answered_within, safe_cause
 from dpsql.errors import QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.trial.cells import MadeUpCell
-from dpsql.trial.ground import (
+from dpsql.trial.engine import (
     PATIENCE,
-    GroundFailed,
-    Optimized,
+    OptimizerLevel,
     TableNames,
+    TrialEngineFailed,
+    database_variants,
     public_texts,
     rows_at,
-    staged,
-    trial_places,
+    staged_columns,
 )
 from dpsql.trial.subject import TrialSubject
 
@@ -28,8 +28,8 @@ _SPAN = "interval day to second"
 _DAYS = re.compile(r"(-?)(\d+) days(?: -?(\d+):(\d\d):(\d\d)(?:\.(\d{6}))?)?")
 
 
-class SparkGround:
-    """A `Ground` in a session without a table of the cluster's."""
+class SparkTrialEngine:
+    """A `TrialEngine` in a session without a table of the cluster's."""
 
     at_once: ClassVar[int] = 1
     in_process: ClassVar[bool] = False
@@ -38,7 +38,7 @@ class SparkGround:
         """Make the places.
 
         Raises:
-            GroundFailed: the server does not.
+            TrialEngineFailed: the server does not.
         """
         self._subject = subject
         places = {name: f"_{number}" for number, name in enumerate(subject.policy.tables)}
@@ -54,7 +54,7 @@ class SparkGround:
                 self._connection = connect()
                 self._make(places)
         except (client().error, SparkUnsettledError, ValueError) as error:
-            raise GroundFailed(f"the synthetic databases can't be made: {safe_cause(error)}") from None
+            raise TrialEngineFailed(f"the synthetic databases can't be made: {safe_cause(error)}") from None
 
     @property
     def alive(self) -> bool:
@@ -67,7 +67,7 @@ class SparkGround:
         return True
 
     def asked(
-        self, sql: str, cancellation: Cancellation, seconds: float, optimized: Optimized = Optimized.AS_SERVED
+        self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; Spark always optimizes."""
         del optimized
@@ -77,19 +77,19 @@ class SparkGround:
         except (client().error, ValueError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
-            raise GroundFailed(str(error)) from None
+            raise TrialEngineFailed(str(error)) from None
         return list(zip(*columns, strict=True))
 
     def _make(self, numbers: Mapping[str, str]) -> None:
         subject = self._subject
         for table, columns, cells in public_texts(subject.policy, subject.public):
             self._stage(subject.types[table], columns, cells)
-            casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
+            casts = ", ".join(f"{_cast(quote_name(c), t)} AS {quote_name(c)}" for c, t in subject.types[table].items())
             self._view(f"{_PUBLIC}{numbers[table]}", f"SELECT {casts} FROM {_STAGED}")  # noqa: S608
-        for place in trial_places(subject.records):
+        for place in database_variants(subject.records):
             records = subject.records[place.world]
             for name, made in records.tables.items():
-                self._stage(subject.types[name], *staged(records, name))
+                self._stage(subject.types[name], *staged_columns(records, name))
                 owned = place.kind in made.owners
                 rows = rows_at(place, subject.types[name], _STAGED, _cast, owned=owned)
                 self._view(f"{place.name}{numbers[name]}", rows)

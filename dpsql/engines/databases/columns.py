@@ -25,7 +25,7 @@ from dpsql.engines.databases.catalogue import Family, SourceColumn
 from dpsql.engines.duckdb.files import duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 
 _DECIMAL = re.compile(r"(?:numeric|decimal)\((\d+)(?:,(\d+))?\)")
 _MOST_DIGITS = 38
@@ -61,7 +61,7 @@ _IN_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ColumnReading:
     """One column on its way."""
 
     source: SourceColumn
@@ -86,7 +86,7 @@ class Reading:
         return Family.TEXT if is_text else self.source.family
 
 
-def reading(column: Column, source: SourceColumn, *, exact: bool, padded: bool = False) -> Reading | None:
+def column_reading(column: Column, source: SourceColumn, *, exact: bool, padded: bool = False) -> ColumnReading | None:
     """Return how a column is read as it is declared; None if it can't be.
 
     `exact` where double precision does not suffice, and then `padded` where the database takes no blanks at the end for any.
@@ -100,7 +100,7 @@ def reading(column: Column, source: SourceColumn, *, exact: bool, padded: bool =
     free = source.free
     match column.type:
         case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT as whole:
-            return Reading(
+            return ColumnReading(
                 source, _SIZE[whole], _whole(_SIZE[whole], source), distinct=source.family is Family.WHOLE and not free
             )
         case SqlType.NUMERIC | SqlType.REAL | SqlType.DOUBLE:
@@ -109,21 +109,23 @@ def reading(column: Column, source: SourceColumn, *, exact: bool, padded: bool =
             words = "lower(trim($c))"
             yes, no = ("1", "0") if column.in_numbers else ("TRUE", "FALSE")
             read = f"CASE WHEN {words} IN {_listed(_TRUE)} THEN {yes} WHEN {words} IN {_listed(_FALSE)} THEN {no} END"
-            return Reading(source, "BIGINT" if column.in_numbers else "BOOLEAN", read, distinct=False)
+            return ColumnReading(source, "BIGINT" if column.in_numbers else "BOOLEAN", read, distinct=False)
         case SqlType.TEXT | SqlType.CHARACTER | SqlType.ENUM | SqlType.JSON:
             text = "rtrim($c, ' ')" if padded else "$c"
             labels = f"ENUM({', '.join(map(duckdb_literal, source.labels))})" if source.labels else ""
-            return Reading(source, "VARCHAR", f"CASE WHEN NOT contains($c, chr(0)) THEN {text} END", labels=labels)
+            return ColumnReading(
+                source, "VARCHAR", f"CASE WHEN NOT contains($c, chr(0)) THEN {text} END", labels=labels
+            )
         case SqlType.UUID:
-            return Reading(source, "UUID", "TRY_CAST($c AS UUID)", distinct=source.family is Family.UUID)
+            return ColumnReading(source, "UUID", "TRY_CAST($c AS UUID)", distinct=source.family is Family.UUID)
         case SqlType.DATE:
             fits = f"regexp_full_match($c, '{_DAY}([ T]00:00(:00(\\.0+)?)?)?')"
-            return Reading(source, "DATE", _if(free, fits, f"TRY_CAST({_era('$c')} AS DATE)"), distinct=not free)
+            return ColumnReading(source, "DATE", _if(free, fits, f"TRY_CAST({_era('$c')} AS DATE)"), distinct=not free)
         case SqlType.TIMESTAMP | SqlType.TIMESTAMPTZ:
             fits = f"regexp_full_match($c, '{_DAY}([ T]{_CLOCK}(Z|[+-]\\d\\d(:?\\d\\d)?)?)?')"
-            return Reading(source, "TIMESTAMP", _if(free, fits, _moment(source)), distinct=False)
+            return ColumnReading(source, "TIMESTAMP", _if(free, fits, _moment(source)), distinct=False)
         case SqlType.TIME:
-            return Reading(
+            return ColumnReading(
                 source,
                 "TIME",
                 _if(True, f"regexp_full_match($c, '{_CLOCK}')", "TRY_CAST($c AS TIME)"),
@@ -131,7 +133,9 @@ def reading(column: Column, source: SourceColumn, *, exact: bool, padded: bool =
             )
         case SqlType.INTERVAL:
             fits = f"regexp_full_match($c, '{_SPAN}')"
-            return Reading(source, "INTERVAL", _if(source.family is not Family.SPAN, fits, _span()), distinct=False)
+            return ColumnReading(
+                source, "INTERVAL", _if(source.family is not Family.SPAN, fits, _span()), distinct=False
+            )
 
 
 def _is_readable(declared: SqlType, source: SourceColumn) -> bool:
@@ -149,11 +153,11 @@ def _whole(type_: str, source: SourceColumn) -> str:
     return _if(checked, f"regexp_full_match($c, '{_INTEGER}')", f"TRY_CAST($c AS {type_})")
 
 
-def _number(column: Column, source: SourceColumn, *, exact: bool) -> Reading:
+def _number(column: Column, source: SourceColumn, *, exact: bool) -> ColumnReading:
     digits, scale = _digits(column.declared)
     fits = f"regexp_full_match($c, '{_NUMBER}')"
     if column.type is SqlType.NUMERIC and not source.free and source.drafted in _READ_EXACTLY:
-        return Reading(source, "BIGINT", "TRY_CAST($c AS BIGINT)")
+        return ColumnReading(source, "BIGINT", "TRY_CAST($c AS BIGINT)")
     if exact and column.type is SqlType.NUMERIC and (source.free or source.family is not Family.FLOAT):
         if not 0 < digits <= _MOST_DIGITS or scale > digits:
             raise ConfigError(
@@ -162,8 +166,8 @@ def _number(column: Column, source: SourceColumn, *, exact: bool) -> Reading:
             )
         type_ = f"DECIMAL({digits},{scale})"
         distinct = not source.free and _digits(source.drafted)[1] <= scale
-        return Reading(source, type_, _if(source.free, fits, f"TRY_CAST($c AS {type_})"), distinct=distinct)
-    return Reading(source, "DOUBLE", _if(source.free, fits, "TRY_CAST($c AS DOUBLE)"), distinct=False)
+        return ColumnReading(source, type_, _if(source.free, fits, f"TRY_CAST($c AS {type_})"), distinct=distinct)
+    return ColumnReading(source, "DOUBLE", _if(source.free, fits, "TRY_CAST($c AS DOUBLE)"), distinct=False)
 
 
 def _digits(declared: str) -> tuple[int, int]:
@@ -315,17 +319,17 @@ _LONG = frozenset({Family.TEXT, Family.JSON, Family.BYTES})
 
 
 def make_table(
-    connection: duckdb.DuckDBPyConnection, into: str, readings: Sequence[Reading], names: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, into: str, readings: Sequence[ColumnReading], names: Sequence[str]
 ) -> None:
     """Make an empty table for what is read."""
-    types = ", ".join(f"{quoted(name)} {each.type}" for name, each in zip(names, readings, strict=True))
+    types = ", ".join(f"{quote_name(name)} {each.type}" for name, each in zip(names, readings, strict=True))
     connection.execute(f"CREATE TABLE {into} ({types})")
 
 
 def load_rows(
     connection: duckdb.DuckDBPyConnection,
     into: str,
-    readings: Sequence[Reading],
+    readings: Sequence[ColumnReading],
     rows: Any,
     came: Callable[[int], None],
 ) -> list[int]:
@@ -349,16 +353,16 @@ def load_rows(
     return given
 
 
-def unread(
+def count_unread(
     connection: duckdb.DuckDBPyConnection, into: str, names: Sequence[str], given: Sequence[int]
 ) -> dict[str, int]:
     """Return how many values of each column could not be read, where there are some: for the operator alone."""
-    counts = ", ".join(f"count({quoted(name)})" for name in names)
+    counts = ", ".join(f"count({quote_name(name)})" for name in names)
     read = connection.execute(f"SELECT {counts} FROM {into}").fetchone() or ()  # noqa: S608
     return {name: had - has for name, had, has in zip(names, given, read, strict=True) if had != has}
 
 
-def _pieces(rows: Any, readings: Sequence[Reading]) -> Iterator[list[Sequence[object]]]:
+def _pieces(rows: Any, readings: Sequence[ColumnReading]) -> Iterator[list[Sequence[object]]]:
     """Yield rows in pieces that are bounded in their number and, but for one step, in what they hold."""
     long = [place for place, each in enumerate(readings) if each.source.family in _LONG]
     piece: list[Sequence[object]] = []

@@ -61,7 +61,7 @@ class HurriedClock:
         return self._begins + timedelta(days=(self._passing() - self._started) / self._day)
 
 
-def growing(config: Config, run: Path) -> tuple[Config, "Arrivals"]:
+def growing_config(config: Config, run: Path) -> tuple[Config, "Arrivals"]:
     """Return the demo's configuration with trips that grow, copied within the directory `run`, and what lets them arrive.
 
     Roles pay the ε that they have for a question: one that aims at an error has no standing questions.

@@ -15,18 +15,18 @@ from dpsql.engines.tables import LOOSE
 from dpsql.errors import QueryCanceled
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.trial.cells import MadeUpCell
-from dpsql.trial.ground import (
+from dpsql.trial.engine import (
     PATIENCE,
-    GroundFailed,
-    GroundLate,
-    Optimized,
+    OptimizerLevel,
+    TrialEngineFailed,
+    TrialEngineLate,
+    database_variants,
     names_of,
     public_texts,
     rows_at,
-    staged,
-    trial_places,
+    staged_columns,
 )
 from dpsql.trial.subject import TrialSubject
 
@@ -42,8 +42,8 @@ _PLAIN = re.compile(r"[a-z][a-z ]*(\(\d+(,\d+)?\))?")
 """The types that are made again as they are; of an enumeration, or of somebody's own type, statements read the text."""
 
 
-class PostgresGround:
-    """A `Ground` in a cluster without records."""
+class PostgresTrialEngine:
+    """A `TrialEngine` in a cluster without records."""
 
     at_once: ClassVar[int] = 2
     in_process: ClassVar[bool] = False
@@ -52,7 +52,7 @@ class PostgresGround:
         """Make the places; `dsn` says how the cluster's owner connects to one of its databases.
 
         Raises:
-            GroundFailed: PostgreSQL does not.
+            TrialEngineFailed: PostgreSQL does not.
         """
         self._subject, number = subject, next(_NUMBERS)
         self.names = names_of(subject, f"{_OURS}{number}_{_PUBLIC}", prefix=f"{_OURS}{number}_")
@@ -67,7 +67,7 @@ class PostgresGround:
                     connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))
                 self._make(connection, self.names.prefix)
         except psycopg.Error as error:
-            raise GroundFailed(f"the synthetic databases can't be made: {error}") from None
+            raise TrialEngineFailed(f"the synthetic databases can't be made: {error}") from None
         asked = f"{dsn(_DATABASE)} options='{_MODEST}'"
         self._pool = Pool(asked, most=_CONNECTIONS)
         self._plain = Pool(asked, most=_CONNECTIONS, allowed=PLAIN_SWITCHES)
@@ -85,10 +85,10 @@ class PostgresGround:
             return False
 
     def asked(
-        self, sql: str, cancellation: Cancellation, seconds: float, optimized: Optimized = Optimized.AS_SERVED
+        self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; not optimized: by loops, and by what is sorted."""
-        pool = self._plain if optimized is Optimized.NOT else self._pool
+        pool = self._plain if optimized is OptimizerLevel.NOT else self._pool
         try:
             try:
                 return _fetched(pool, sql, cancellation, seconds, fresh=False)
@@ -100,7 +100,7 @@ class PostgresGround:
             if cancellation.requested:
                 raise QueryCanceled from None
             late = isinstance(error, psycopg.errors.QueryCanceled)
-            raise GroundLate if late else GroundFailed(str(error) or type(error).__name__) from None
+            raise TrialEngineLate if late else TrialEngineFailed(str(error) or type(error).__name__) from None
 
     def _make(self, connection: psycopg.Connection, own: str) -> None:
         """Make the schemas, whose names begin with `own`."""
@@ -109,24 +109,24 @@ class PostgresGround:
         for name in (staging, shared):
             run(f"CREATE SCHEMA {name}")
         for table, columns, cells in public_texts(subject.policy, subject.public):
-            self._stage(connection, f"{staging}.{quoted(table)}", columns, cells)
-            casts = ", ".join(f"{_cast(quoted(c), t)} AS {quoted(c)}" for c, t in subject.types[table].items())
-            run(f"CREATE TABLE {shared}.{quoted(table)} AS SELECT {casts} FROM {staging}.{quoted(table)}")  # noqa: S608
+            self._stage(connection, f"{staging}.{quote_name(table)}", columns, cells)
+            casts = ", ".join(f"{_cast(quote_name(c), t)} AS {quote_name(c)}" for c, t in subject.types[table].items())
+            run(f"CREATE TABLE {shared}.{quote_name(table)} AS SELECT {casts} FROM {staging}.{quote_name(table)}")  # noqa: S608
         for world, records in enumerate(subject.records):
             for table in records.tables:
-                self._stage(connection, _of_world(staging, world, table), *staged(records, table))
-        for place in trial_places(subject.records):
+                self._stage(connection, _of_world(staging, world, table), *staged_columns(records, table))
+        for place in database_variants(subject.records):
             run(f"CREATE SCHEMA {own}{place.name}")
             for name, made in subject.records[place.world].tables.items():
                 owned = place.kind in made.owners
                 rows = rows_at(place, subject.types[name], _of_world(staging, place.world, name), _cast, owned=owned)
-                run(f"CREATE TABLE {own}{place.name}.{quoted(name)} AS {rows}")
+                run(f"CREATE TABLE {own}{place.name}.{quote_name(name)} AS {rows}")
         run(f"DROP SCHEMA {staging} CASCADE")
 
     def _stage(
         self, connection: psycopg.Connection, table: str, columns: Sequence[str], cells: Sequence[Sequence[MadeUpCell]]
     ) -> None:
-        names, lists = ", ".join(map(quoted, columns)), ", ".join(["%s::text[]"] * len(columns))
+        names, lists = ", ".join(map(quote_name, columns)), ", ".join(["%s::text[]"] * len(columns))
         select = f"SELECT * FROM unnest({lists}) AS t ({names})"  # noqa: S608  # names of ours
         connection.execute(f"CREATE TABLE {table} AS {select}".encode(), [list(column) for column in cells])
 
@@ -144,7 +144,7 @@ def _running(connection: psycopg.Connection) -> Callable[[str], object]:
 
 
 def _of_world(staging: str, world: int, table: str) -> str:
-    return f"{staging}.{quoted(f'{world} {table}')}"
+    return f"{staging}.{quote_name(f'{world} {table}')}"
 
 
 def _cast(text: str, type_: str) -> str:

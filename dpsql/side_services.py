@@ -75,13 +75,13 @@ def served_metrics(listen: Listen | None, number: int, sources: Sources) -> Abst
     """
     if listen is None:
         return nullcontext()
-    see_that_there_is_a_client()
-    from dpsql.metrics.collecting import serving_figures  # noqa: PLC0415  (which most servers do without)
+    require_prometheus_client()
+    from dpsql.metrics.collector import serving_figures  # noqa: PLC0415  (which most servers do without)
 
     return serving_figures(listen, number, sources)
 
 
-def see_that_there_is_a_client() -> None:
+def require_prometheus_client() -> None:
     """See that Prometheus's client is installed.
 
     Raises:

@@ -13,8 +13,8 @@ from dpsql.errors import DpsqlError
 from dpsql.policy.model import Policy
 from dpsql.privacy.release.exact import EngineRow
 from dpsql.question import Cancellation
-from dpsql.rewrite.analysis.declared import PublicRows
-from dpsql.rewrite.emit.emitter import quoted
+from dpsql.rewrite.analysis.declared_facts import PublicRows
+from dpsql.rewrite.emit.emitter import quote_name
 from dpsql.rewrite.ir.literal import format_value
 from dpsql.trial.cells import MadeUpCell
 from dpsql.trial.records import REMOVED, MadeUpRecords
@@ -24,11 +24,11 @@ PATIENCE = 10.0
 """Seconds that one statement may take on a few hundred rows."""
 
 
-class GroundFailed(DpsqlError, sqlstate="58000"):
+class TrialEngineFailed(DpsqlError, sqlstate="58000"):
     """The engine of a trial failed; it holds no records, so that its message may be read by the operator."""
 
 
-class GroundLate(GroundFailed, sqlstate="58000"):
+class TrialEngineLate(TrialEngineFailed, sqlstate="58000"):
     """It takes too long: no text of an engine's, in which a client's may stand, says so."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class GroundLate(GroundFailed, sqlstate="58000"):
         super().__init__("it takes too long")
 
 
-class Optimized(Enum):
+class OptimizerLevel(Enum):
     """How far a statement is optimized, so that the mistakes of an optimizer are seen."""
 
     AS_SERVED = auto()
@@ -47,7 +47,7 @@ class Optimized(Enum):
     """As little as can be: a join of five tables may look at all combinations of their rows."""
 
 
-class Ground(Protocol):
+class TrialEngine(Protocol):
     """Synthetic databases in an engine of the records' kind."""
 
     at_once: ClassVar[int]
@@ -64,18 +64,18 @@ class Ground(Protocol):
         """Return whether it still answers; else it has to be made again."""
 
     def asked(
-        self, sql: str, cancellation: Cancellation, seconds: float, optimized: Optimized = Optimized.AS_SERVED
+        self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place, within so many seconds.
 
         Raises:
-            GroundFailed: the engine does not take it, or fails.
+            TrialEngineFailed: the engine does not take it, or fails.
             QueryCanceled: somebody cancelled, or it takes too long.
         """
 
 
 @dataclass(frozen=True, slots=True)
-class TrialPlace:
+class DatabaseVariant:
     """One synthetic database in full, or without somebody's rows."""
 
     name: str
@@ -88,14 +88,14 @@ class TrialPlace:
     whole: bool = False
 
 
-def trial_places(records: Sequence[MadeUpRecords]) -> list[TrialPlace]:
+def database_variants(records: Sequence[MadeUpRecords]) -> list[DatabaseVariant]:
     """Return all places: each database in full, and without each of some units; the first also without nobody's rows."""
-    places: list[TrialPlace] = []
+    places: list[DatabaseVariant] = []
     for world, record in enumerate(records):
-        places.append(TrialPlace(f"w{world}", world, record.kind, whole=True))
+        places.append(DatabaseVariant(f"w{world}", world, record.kind, whole=True))
         if not any(place.kind == record.kind and place.unit is not None for place in places):
-            places.append(TrialPlace(f"w{world}_nobody", world, record.kind))
-        places += [TrialPlace(f"w{world}_{unit}", world, record.kind, unit) for unit in REMOVED]
+            places.append(DatabaseVariant(f"w{world}_nobody", world, record.kind))
+        places += [DatabaseVariant(f"w{world}_{unit}", world, record.kind, unit) for unit in REMOVED]
     return places
 
 
@@ -110,17 +110,18 @@ class TableNames:
     prefix: str = ""
     """The prefix of the names of places."""
 
-    def split(self, sql: str) -> "TextOfPlaces":
+    def split(self, sql: str) -> "VariantText":
         """Return a statement in pieces between the names."""
         names = {**self.tables, **self.public}
         if not names:
-            return TextOfPlaces((sql,), (), self)
+            return VariantText((sql,), (), self)
+        # The longest name first: of "trips" and "trips_2024" the shorter one stands at the beginning of both.
         pieces = re.split("(" + "|".join(map(re.escape, sorted(names, key=len, reverse=True))) + ")", sql)
-        return TextOfPlaces(tuple(pieces[::2]), tuple(pieces[1::2]), self)
+        return VariantText(tuple(pieces[::2]), tuple(pieces[1::2]), self)
 
 
 @dataclass(frozen=True, slots=True)
-class TextOfPlaces:
+class VariantText:
     """A statement in pieces."""
 
     between: Sequence[str]
@@ -137,8 +138,8 @@ class TextOfPlaces:
 def names_of(subject: TrialSubject, shared: str, further: Mapping[str, str] = {}, *, prefix: str = "") -> TableNames:
     """Return what stands for an engine's names of tables, those of public ones in the schema `shared`."""
     policy, named = subject.policy, subject.named
-    own = {named(name): f".{quoted(name)}" for name, table in policy.tables.items() if not table.public}
-    public = {named(name): f"{shared}.{quoted(name)}" for name, table in policy.tables.items() if table.public}
+    own = {named(name): f".{quote_name(name)}" for name, table in policy.tables.items() if not table.public}
+    public = {named(name): f"{shared}.{quote_name(name)}" for name, table in policy.tables.items() if table.public}
     return TableNames({**own, **further}, public, prefix)
 
 
@@ -146,7 +147,7 @@ Cast = Callable[[str, str], str]
 """Returns a text's expression cast to an engine's type: NULL where it is none."""
 
 
-def staged(records: MadeUpRecords, table: str) -> tuple[list[str], list[list[MadeUpCell]]]:
+def staged_columns(records: MadeUpRecords, table: str) -> tuple[list[str], list[list[MadeUpCell]]]:
     """Return the columns of a table's rows as they are staged, with their numbers and owners, column by column."""
     made = records.tables[table]
     owners: dict[str, list[MadeUpCell]] = {
@@ -157,10 +158,12 @@ def staged(records: MadeUpRecords, table: str) -> tuple[list[str], list[list[Mad
     return ["row number", *owners, *made.columns], [numbers, *owners.values(), *columns]
 
 
-def rows_at(place: TrialPlace, types: Mapping[str, str], source: str, cast: Cast, *, owned: bool) -> str:
+def rows_at(place: DatabaseVariant, types: Mapping[str, str], source: str, cast: Cast, *, owned: bool) -> str:
     """Return the SELECT of a table's rows in a place from where they are staged; `owned`: they have units of its kind."""
-    columns = ", ".join(f"{cast(quoted(name), type_)} AS {quoted(name)}" for name, type_ in types.items())
-    unit, where, order = quoted(f"unit {place.kind}"), "", quoted("row number")
+    columns = ", ".join(f"{cast(quote_name(name), type_)} AS {quote_name(name)}" for name, type_ in types.items())
+    unit, where, order = quote_name(f"unit {place.kind}"), "", quote_name("row number")
+    # Rows in another order, because an engine that sums doubles, or takes the first rows of a unit, would answer
+    # otherwise. `row number` is written with zeros before it, since it is a text here.
     if place.unit is None and not place.whole:
         order = f"{order} DESC"
     if owned and not place.whole:

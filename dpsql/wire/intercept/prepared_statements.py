@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.errors import LimitExceeded
 from dpsql.gateway.request import Question
-from dpsql.rewrite.syntax.read.parse import Wrap, query_place
+from dpsql.rewrite.syntax.read.parse import Wrap, locate_lone_query
 from dpsql.wire.intercept.classify import ClassifiedStatement
 from dpsql.wire.protocol.messages import Limits, bind_parameters
 
@@ -19,7 +19,7 @@ from dpsql.wire.protocol.messages import Limits, bind_parameters
 _MIB = 2**20
 
 
-class Kept:
+class SharedAllowance:
     """The bytes that all sessions keep."""
 
     def __init__(self, limits: Limits) -> None:
@@ -58,7 +58,7 @@ class Kept:
 class Allowance:
     """The bytes that one session keeps."""
 
-    def __init__(self, kept: Kept, user: str) -> None:
+    def __init__(self, kept: SharedAllowance, user: str) -> None:
         self._kept = kept
         self._user = user
         self.size = 0
@@ -91,7 +91,7 @@ SearchPath = tuple[bytes | None, ...]
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedStatement:
     """A prepared statement that dpsql has to do something about."""
 
     text: str
@@ -111,7 +111,7 @@ class Prepared:
 class Portal:
     """A prepared statement with its parameters, not yet executed."""
 
-    prepared: Prepared
+    prepared: PreparedStatement
     rest: bytes
     """The Bind message after its names: formats, values, result formats."""
     path: SearchPath | None = None
@@ -125,7 +125,7 @@ class Portal:
     @property
     def is_planned(self) -> bool:
         """Return whether PostgreSQL has looked names up when it was bound: the query in COPY or of a view waits."""
-        placed = query_place(self.prepared.text)
+        placed = locate_lone_query(self.prepared.text)
         return isinstance(self.prepared.statement, Question) and (
             placed is None or placed[0] not in (Wrap.COPY, Wrap.VIEW)
         )
@@ -136,7 +136,7 @@ class Execution:
     """A private statement that is about to be answered, and what becomes of its answer."""
 
     question: Question
-    prepared: Prepared
+    prepared: PreparedStatement
     portal: bytes
     """The portal that the answer is bound to."""
     rest: bytes
@@ -178,7 +178,7 @@ class PreparedStatements:
         self._allowance = allowance
         self._awaited = 0
         """Bytes that were counted for statements and portals that the shadow has not confirmed yet."""
-        self.statements: dict[bytes, Prepared] = {}
+        self.statements: dict[bytes, PreparedStatement] = {}
         self.portals: dict[bytes, Portal] = {}
         self.tags: dict[bytes, bytes] = {}
         """Command tags for portals that hold an answer, where the shadow's own would be another."""
@@ -211,7 +211,7 @@ class PreparedStatements:
         self._expect(size)
         self._maybe_portals.add(name)
 
-    def parsed(self, name: bytes, prepared: Prepared | None) -> None:
+    def parsed(self, name: bytes, prepared: PreparedStatement | None) -> None:
         """Note that the shadow has parsed what is now called `name`."""
         self._drop(self.statements.pop(name, None))
         if prepared is not None:
@@ -286,6 +286,6 @@ class PreparedStatements:
         """Count as confirmed what was expected."""
         self._awaited -= size
 
-    def _drop(self, dropped: Prepared | Portal | None) -> None:
+    def _drop(self, dropped: PreparedStatement | Portal | None) -> None:
         if dropped is not None:
             self._allowance.give(dropped.size)

@@ -12,13 +12,13 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.errors import TooComplex, Unsupported
 from dpsql.lexer import reader as lexer_tokens
-from dpsql.lexer.reader import TEXTS, Sort, Token, tokens
+from dpsql.lexer.reader import TEXTS, Token, TokenKind, tokens
 from dpsql.policy.model import PUBLIC, TableName
 from dpsql.question import ColumnDescription
-from dpsql.remembered import Remembered
-from dpsql.rewrite.bind.plain import (
+from dpsql.rewrite.bind.deparsed import (
     Counts,
     in_equations,
     in_plain_words,
@@ -31,8 +31,8 @@ from dpsql.rewrite.bind.plain import (
 )
 from dpsql.rewrite.ir.literal import ConstantEvaluator
 from dpsql.rewrite.syntax.named.columns import fold
-from dpsql.rewrite.syntax.read.dialect import PREFIXES, Prefixed, parsed, render
-from dpsql.rewrite.syntax.read.trees import copied, every, kinds_below
+from dpsql.rewrite.syntax.read.dialect import PREFIXES, PrefixOperator, parse_query, render
+from dpsql.rewrite.syntax.read.trees import copy_tree, every, kinds_below
 
 # Forms of texts in PostgreSQL's words: what PostgreSQL said of a text holds of others that differ in plain constants.
 #
@@ -133,7 +133,7 @@ class KnownTree:
     def filled(self, constants: Sequence[str]) -> exp.Query:
         """Return the tree with these constants, which is the caller's."""
         by_mark = dict(zip(self.marks, constants, strict=True))
-        tree = copied(self.tree, {})
+        tree = copy_tree(self.tree, {})
         for literal in every(tree, exp.Literal):
             if (constant := by_mark.get(literal.this)) is not None:
                 literal.set("this", constant)
@@ -146,7 +146,7 @@ def compared_form_of(query: str) -> tuple[ComparedForm, tuple[str, ...]] | None:
     kinds, pieces = list[bool](), list[str | int]()
     end, before, ends_range = 0, "", False
     for token in tokens(query):
-        if token.sort is Sort.NUMBER:
+        if token.sort is TokenKind.NUMBER:
             whole = _INTEGER.fullmatch(token.text) is not None
             if (before in _COMPARING or (before == "and" and ends_range)) and (whole or _NUMERIC.fullmatch(token.text)):
                 if token.text not in constants:
@@ -169,9 +169,9 @@ class KnownForms:
     """What PostgreSQL said of texts, by their forms; any thread may use it. It is of one database."""
 
     def __init__(self) -> None:
-        self._read: Remembered[bool] = Remembered(_MOST, _weight)
-        self._columns: Remembered[Sequence[ColumnDescription]] = Remembered(_MOST, _weight)
-        self.trees: Remembered[KnownTree | bool] = Remembered(_MOST, _weight)
+        self._read: ByteLimitedCache[bool] = ByteLimitedCache(_MOST, _weight)
+        self._columns: ByteLimitedCache[Sequence[ColumnDescription]] = ByteLimitedCache(_MOST, _weight)
+        self.trees: ByteLimitedCache[KnownTree | bool] = ByteLimitedCache(_MOST, _weight)
         """By the forms of clients' queries, and all else that a tree depends on; True of a form that was read once, and False
         of one whose trees are not alike."""
 
@@ -268,6 +268,7 @@ class PlanningShadow(Binder, ConstantEvaluator, Protocol):
     """All that planning asks the shadow for one statement."""
 
 
+# Python's own limit is 1,000, and a sum of so many parts is as many levels.
 _DEEP = 5_000
 """Steps into each other that reading may take: PostgreSQL writes a sum of many parts as sums in brackets."""
 sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEEP))
@@ -336,8 +337,11 @@ class BoundReader:
         return known if render(known.filled(constants)) == render(tree) else None
 
     def _read(self, query: str) -> exp.Query | None:
+        # Three texts: the client's, PostgreSQL's words for it (`canonical`), and what our parser writes of those
+        # (`rendered`). If PostgreSQL binds the last to the same words as the second, our tree means what PostgreSQL
+        # means. If not, the statement is refused: a parser that misreads can't make a private row public.
         text = self.binder.canonical(query, self.types)
-        tree = parsed(text)
+        tree = parse_query(text)
         if tree is None:
             return None
         in_plain_words(tree)
@@ -371,13 +375,13 @@ class BoundReader:
 
 
 def _with_names_of_prefixes(tree: exp.Query) -> None:
-    for prefixed in every(tree, Prefixed):
+    for prefixed in every(tree, PrefixOperator):
         called = PREFIXES[prefixed.args["operator"]]
         prefixed.replace(exp.Anonymous(this=called, expressions=[prefixed.this]))
 
 
 _STEPS: Sequence[tuple[Callable[[exp.Query], None], tuple[type[exp.Expr], ...]]] = (
-    (_with_names_of_prefixes, (Prefixed,)),
+    (_with_names_of_prefixes, (PrefixOperator,)),
     (with_kept_names, (exp.Table,)),
     (in_equations, (exp.Join,)),
     (with_joins_in_line, (exp.Join,)),
@@ -402,5 +406,5 @@ def _without_signs(text: str) -> str:
 
 def is_moving(read: Sequence[Token]) -> bool:
     """Return whether a text of a statement may be a time that moves: then what is bound serves once."""
-    texts = (lexer_tokens.value(token) for token in read if token.sort in TEXTS)
+    texts = (lexer_tokens.literal_value(token) for token in read if token.sort in TEXTS)
     return any(value is not None and _MOVING.search(value) is not None for value in texts)

@@ -11,7 +11,7 @@ from dpsql.trial.trial import StatementTrial
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TrialOutcome:
     """The outcome of a statement's trial."""
 
     forms: int = 0
@@ -36,7 +36,7 @@ class Tried:
         return f"passed on {self.databases} synthetic databases{short}, {how}{proved}"
 
 
-class BegunTrial:
+class RunningTrial:
     """The trial of one statement: it may be asked in several steps, and no form is tried twice."""
 
     def __init__(self, trial: StatementTrial, kind: str, cancellation: Cancellation) -> None:
@@ -77,12 +77,12 @@ class BegunTrial:
             return f"tried, {proved} of {len(self._keys)} proved"
         return "tried and proved" if proved else "tried"
 
-    def told(self, parts: Sequence[PricedMeasurement] = ()) -> Tried:
+    def told(self, parts: Sequence[PricedMeasurement] = ()) -> TrialOutcome:
         """Return what became of it, and of how many of these `parts` the price was proved when their form was tried."""
         proved = sum(self._trial.was_proved(self._form(part)) for part in parts)
         places = len(self._trial.places(self._kind))
         short = sum(map(self._trial.was_short, self._keys))
-        return Tried(len(self._keys), self._new, places, self._seconds, proved, len(parts), short)
+        return TrialOutcome(len(self._keys), self._new, places, self._seconds, proved, len(parts), short)
 
     def _untried(self, parts: Iterable[PricedMeasurement]) -> dict[str, PricedMeasurement]:
         """Return those that this statement has not seen yet, by their forms."""

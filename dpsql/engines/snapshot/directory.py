@@ -20,14 +20,14 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dpsql.engines.base import Edition
-from dpsql.engines.snapshot.keeping import from_mapping
+from dpsql.engines.base import SnapshotVersion
+from dpsql.engines.snapshot.kept_columns import from_mapping
 from dpsql.engines.snapshot.parts import Part, Parts, oldest
 from dpsql.engines.source import source
 from dpsql.errors import ConfigError
 from dpsql.policy.config import Config
 from dpsql.private_files import make_directory
-from dpsql.rewrite.emit.kept import KeptColumns
+from dpsql.rewrite.emit.kept_columns import KeptColumns
 
 # The description beside a copy, and whether the copy may be used: by the configuration and the file, never by a row.
 
@@ -90,12 +90,12 @@ class Manifest:
         return {self.name: (self.size, self.changed), **every}
 
     @property
-    def edition(self) -> Edition:
+    def edition(self) -> SnapshotVersion:
         """Return which copy it is."""
         # A clock that was set back meanwhile says nothing of how long it took.
         taken, finished = (datetime.fromisoformat(text) for text in (self.taken, self.finished))
         begun = {table: min(taken, oldest(parts.each) or taken).date() for table, parts in self.parts.items()}
-        return Edition(self.name, taken, max(taken, finished), parts=begun)
+        return SnapshotVersion(self.name, taken, max(taken, finished), parts=begun)
 
     def to_bytes(self) -> bytes:
         """Return it as JSON."""
@@ -157,7 +157,7 @@ class SnapshotBusy(ConfigError, sqlstate="F0000"):
     """Another process is writing a copy."""
 
 
-class SnapshotPlace:
+class SnapshotDirectory:
     """Where a data set's copy is."""
 
     def __init__(self, directory: Path) -> None:
@@ -170,6 +170,8 @@ class SnapshotPlace:
         try:
             make_directory(directory.parent)
             make_directory(directory)
+            # lstat and not stat: a link that another account has put there would lead the records to a place of its
+            # choice.
             status = directory.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
                 raise ConfigError(f"the snapshot's directory {directory} belongs to another account, or is none")
@@ -190,6 +192,7 @@ class SnapshotPlace:
     def current(self, origin: Origin) -> Manifest | None:
         """Return the copy that may be used; None if there is none of this origin, or somebody has changed it."""
         manifest = self.last()
+        # Another policy declares other columns, or other bounds, in which kept numbers are: its copy is of no use here.
         if manifest is None or manifest.origin != origin:
             return None
         for name, state in manifest.files.items():
@@ -206,7 +209,7 @@ class SnapshotPlace:
         except OSError:
             return None
 
-    def demand_whole(self) -> None:
+    def request_whole_copy(self) -> None:
         """Let the next copy read all of the records again, also what was copied in parts.
 
         Raises:

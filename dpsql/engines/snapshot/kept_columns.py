@@ -14,15 +14,15 @@ from collections.abc import Iterator, Mapping
 import duckdb
 
 from dpsql.policy.model import Column, Policy, Table
-from dpsql.privacy.features.feature import Scaled
+from dpsql.privacy.features.feature import ScaledExpr
 from dpsql.privacy.measurement.contribution import USUAL_ROWS, least_points
 from dpsql.privacy.measurement.histogram import BUCKETS, usual_counts
-from dpsql.rewrite.analysis.declared import Declared
+from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.dialects.duckdb import DUCKDB
-from dpsql.rewrite.emit.binning import Grid, bucket, stepped
-from dpsql.rewrite.emit.emitter import Emitter, identity, quoted
-from dpsql.rewrite.emit.kept import HeavyMark, KeptColumns
+from dpsql.rewrite.emit.binning import Grid, bucket, lattice_step
+from dpsql.rewrite.emit.emitter import Emitter, identity, quote_name
+from dpsql.rewrite.emit.kept_columns import HeavyMark, KeptColumns
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import ref
 
@@ -61,7 +61,7 @@ def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
     """Yield what statements compute of a text with values, and of a number with bounds: of whole ones what they group by."""
     if table.public or column.references is not None:
         return
-    emitter, read = Emitter(DUCKDB, Declared({})), ref(0, table, column.name)
+    emitter, read = Emitter(DUCKDB, DeclaredFacts({})), ref(0, table, column.name)
     if column.type.is_text and column.values is not None:
         yield from _of_values(emitter, read)
     if not column.type.is_number or column.bounds is None:
@@ -71,7 +71,7 @@ def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
         return
     if not column.nullable:
         yield emitter.present(read)
-    for number in usual_counts(Scaled(read, column.bounds), table.expected_rows or USUAL_ROWS):
+    for number in usual_counts(ScaledExpr(read, column.bounds), table.expected_rows or USUAL_ROWS):
         grid = Grid.of(column.bounds, number)
         if grid.parts > 1:
             yield bucket(emitter, read, column.bounds, grid.fine, single=False)
@@ -79,7 +79,7 @@ def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
             yield bucket(emitter, read, column.bounds, number, single=False)
     own = (int(column.bounds.width / column.step),) if column.step else _steps(table, policy)
     for steps in own:
-        yield stepped(emitter, read, column.bounds, steps)
+        yield lattice_step(emitter, read, column.bounds, steps)
 
 
 def _of_values(emitter: Emitter, read: Ref) -> Iterator[str]:
@@ -109,8 +109,8 @@ def fill(connection: duckdb.DuckDBPyConnection, table: Table, kept: KeptColumns,
     joins = [_number_units(connection, table, *heavy, rows, place) for place, heavy in enumerate(kept.heavy.items())]
     columns = _of_rows(table, kept)
     for place, (unit, mark) in enumerate(kept.heavy.items()):
-        columns.append(f"h{place}.heavy AS {quoted(mark.column)}")
-        columns += [f"h{place}.n AS {quoted(kept.units[unit])}"] if unit in kept.units else []
+        columns.append(f"h{place}.heavy AS {quote_name(mark.column)}")
+        columns += [f"h{place}.n AS {quote_name(kept.units[unit])}"] if unit in kept.units else []
     select = f"SELECT {', '.join(columns)} FROM {' '.join([f'{rows} AS s0', *joins])}"  # noqa: S608
     connection.execute(f"CREATE TABLE {into} AS {select} LIMIT 0")
     for part in itertools.product(("IS NOT NULL", "IS NULL"), repeat=min(len(joins), _TOGETHER)):
@@ -126,8 +126,8 @@ def of_rows(table: Table, kept: KeptColumns, rows: str) -> str:
 
 
 def _of_rows(table: Table, kept: KeptColumns) -> list[str]:
-    columns = [f"s0.{quoted(name)}" for name in table.columns]
-    return columns + [f"{text} AS {quoted(name)}" for text, name in kept.texts.items()]
+    columns = [f"s0.{quote_name(name)}" for name in table.columns]
+    return columns + [f"{text} AS {quote_name(name)}" for text, name in kept.texts.items()]
 
 
 def _number_units(

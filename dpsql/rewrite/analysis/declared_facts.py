@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from dpsql.errors import InternalError
 from dpsql.policy.model import Column, SqlType, Table, Value
 from dpsql.rewrite.functions.logical import equation
-from dpsql.rewrite.ir.constant_table import AwaitedTable, ConstantTable
+from dpsql.rewrite.ir.constant_table import ConstantTable, DeferredTable
 from dpsql.rewrite.ir.expr import Env, Expr, Facts, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Join, Relation, naming_units
 
@@ -18,12 +18,12 @@ PublicRows = Mapping[str, Mapping[str, Sequence[Value | None]]]
 
 def public_rows_of(table: Table, rows: PublicRows) -> Mapping[str, Sequence[Value | None]]:
     """Return the rows of a public table, or of constants."""
-    if isinstance(table, AwaitedTable):
+    if isinstance(table, DeferredTable):
         return {}
     return table.by_column if isinstance(table, ConstantTable) else rows[table.name]
 
 
-def equated(relation: Relation, index: int) -> tuple[Expr, ...]:
+def equal_values(relation: Relation, index: int) -> tuple[Expr, ...]:
     """Return what columns of a joined source must be equal to: values of the sources before it."""
     source = relation.sources[index]
     conditions = source.on if source.join is Join.LEFT else both(source.on, relation.where)
@@ -34,7 +34,7 @@ def equated(relation: Relation, index: int) -> tuple[Expr, ...]:
     )
 
 
-def identifying(relation: Relation, rows: PublicRows) -> frozenset[tuple[int, str]]:
+def identifying_columns(relation: Relation, rows: PublicRows) -> frozenset[tuple[int, str]]:
     """Return the columns, as (source, name), that identify units of any kind, and public ones that tell as much.
 
     A public column does that is equated with one, and so does, in a public row that is found by one, each column that tells
@@ -69,7 +69,7 @@ _MOST = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredFacts:
     """The public facts about columns."""
 
     public: Mapping[tuple[str, str], Facts]

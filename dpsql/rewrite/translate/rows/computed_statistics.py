@@ -33,7 +33,7 @@ _PLAIN = frozenset({"this", "partition_by", "over"})
 
 
 @dataclass(frozen=True, slots=True)
-class Of:
+class StatisticRef:
     """A statistic, by its place among those that are computed with."""
 
     place: int
@@ -69,7 +69,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Rounded:
+class RoundedNumber:
     """A number that is shown as a multiple of `step`, at most `off` steps away."""
 
     of: "Formula"
@@ -78,7 +78,7 @@ class Rounded:
     whole: bool = False
 
 
-Formula = Of | Total | Number | Arithmetic | Rounded
+Formula = StatisticRef | Total | Number | Arithmetic | RoundedNumber
 
 
 def parts_of(formula: Formula) -> Iterator[Formula]:
@@ -88,9 +88,9 @@ def parts_of(formula: Formula) -> Iterator[Formula]:
         case Arithmetic(left=left, right=right):
             yield from parts_of(left)
             yield from parts_of(right)
-        case Rounded(of=of):
+        case RoundedNumber(of=of):
             yield from parts_of(of)
-        case Of() | Total() | Number():
+        case StatisticRef() | Total() | Number():
             pass
         case _:
             assert_never(formula)
@@ -99,7 +99,7 @@ def parts_of(formula: Formula) -> Iterator[Formula]:
 def multiple_of_statistic(formula: Formula) -> tuple[Fraction, int] | None:
     """Return the constant and the place of a statistic that a formula is the product of; None of any other."""
     match formula:
-        case Of(place=place):
+        case StatisticRef(place=place):
             return Fraction(1), place
         case (
             Arithmetic(operator="*", left=Number(value=factor), right=other)
@@ -123,7 +123,7 @@ def with_ends(formula: Formula, ends_of: Callable[[int, int], Interval | None]) 
                 ends = ends and Interval(*sorted((ends.low * factor, ends.high * factor)))
                 ends = None if ends is None or ends.magnitude > _LARGEST else ends
             return replace(formula, left=left, right=right, ends=ends)
-        case Rounded(of=of):
+        case RoundedNumber(of=of):
             return replace(formula, of=with_ends(of, ends_of))
         case _:
             return formula
@@ -134,7 +134,7 @@ def is_computed(node: exp.Expr) -> bool:
     return not is_aggregate(node) and any(is_aggregate(part) for part in every(node, exp.Expr))
 
 
-def check_size(node: exp.Expr) -> None:
+def require_size(node: exp.Expr) -> None:
     """Check that an expression has no more operations than may stand inside each other.
 
     Raises:
@@ -149,7 +149,7 @@ def check_size(node: exp.Expr) -> None:
         raise _unknown(f"It has more than {_MOST_PARTS:,} parts.")
 
 
-def formula(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Of]) -> Formula:
+def formula(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], StatisticRef]) -> Formula:
     """Return what an expression computes; `place_of` takes the aggregate calls.
 
     Raises:
@@ -165,7 +165,7 @@ def formula(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Of]) -
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
             left, right = (formula(t, side, place_of) for side in (node.this, node.expression))
             computed = Arithmetic(_OPERATORS[type(node)], left, right)
-            return Rounded(computed, Fraction(1), Fraction(1), whole=True) if _cuts_off(computed) else computed
+            return RoundedNumber(computed, Fraction(1), Fraction(1), whole=True) if _cuts_off(computed) else computed
         case exp.Neg():
             return Arithmetic("*", Number(Fraction(-1), whole=True), formula(t, node.this, place_of))
         case exp.Cast():
@@ -187,7 +187,7 @@ def _number(t: Translator, node: exp.Expr) -> Number:
     return Number(value, constant.type.is_integer)
 
 
-def _call(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Of]) -> Formula:
+def _call(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], StatisticRef]) -> Formula:
     name = "coalesce" if isinstance(node, exp.Coalesce) else function_name(node)
     args = [node.this, *node.expressions] if isinstance(node, exp.Coalesce) else node.expressions
     if name in _AS_IT_IS and args:
@@ -197,23 +197,23 @@ def _call(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Of]) -> 
     if name == "round" and args:
         digits = _number(t, args[1]).value if len(args) > 1 else Fraction(0)
         if digits.denominator == 1 and abs(digits) <= _MOST_DIGITS:
-            return Rounded(formula(t, args[0], place_of), Fraction(10) ** -int(digits))
+            return RoundedNumber(formula(t, args[0], place_of), Fraction(10) ** -int(digits))
     raise _unknown()
 
 
 def _cast(of: Formula, node: exp.Cast) -> Formula:
     kind = node.to.this.name if isinstance(node.to.this, exp.DataType.Type) else ""
     if kind in _WHOLE:
-        return of if is_whole(of) else Rounded(of, Fraction(1), whole=True)
+        return of if is_whole(of) else RoundedNumber(of, Fraction(1), whole=True)
     if kind in {"DECIMAL", "DOUBLE", "FLOAT"}:
         scale = [int(each.name) for each in node.to.expressions if each.name.isdigit()]
         digits = (*scale, 0)[1] if scale and kind == "DECIMAL" else None
         real = Arithmetic("*", Number(Fraction(1), whole=False), of)
-        return real if digits is None else Rounded(real, Fraction(10) ** -digits)
+        return real if digits is None else RoundedNumber(real, Fraction(10) ** -digits)
     raise _unknown()
 
 
-def _total(t: Translator, node: exp.Window, place_of: Callable[[exp.Expr], Of]) -> Formula:
+def _total(t: Translator, node: exp.Window, place_of: Callable[[exp.Expr], StatisticRef]) -> Formula:
     of = node.this
     if function_name(of) != "sum" or any(value and key not in _PLAIN for key, value in node.args.items()):
         raise _unknown(hint="Of windows it knows sum(…) OVER (PARTITION BY …), the total of all groups of a partition.")
@@ -231,7 +231,7 @@ def _cuts_off(computed: Arithmetic) -> bool:
 def is_whole(formula: Formula) -> bool:
     """Return whether PostgreSQL computes it as a whole number; of integers that may be large it is decided by the other."""
     match formula:
-        case Of(whole=whole) | Number(whole=whole) | Rounded(whole=whole):
+        case StatisticRef(whole=whole) | Number(whole=whole) | RoundedNumber(whole=whole):
             return whole
         case Total():
             return False  # a numeric

@@ -10,7 +10,7 @@ _EACH = 300
 """Bytes that an entry takes beside its key and its value."""
 
 
-class Remembered(Generic[V]):
+class ByteLimitedCache(Generic[V]):
     """Values by key; any thread may use it."""
 
     def __init__(self, most: int, weigh: Callable[[object], int]) -> None:

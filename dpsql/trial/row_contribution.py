@@ -213,7 +213,7 @@ def _plain(tree: exp.Expr) -> exp.Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Summed:
+class Summand:
     """The number that an output adds up for each row: 1, a column, or the product of two."""
 
     columns: tuple[str, ...]
@@ -279,7 +279,7 @@ class RowNorm:
 
     read: Callable[[Sequence[int]], Sequence[int]]
     blocks: Sequence[Block]
-    sums: Mapping[str, Summed]
+    sums: Mapping[str, Summand]
 
     def largest(self, by_second: Collection[str]) -> Fraction:
         """Return the most that a row can be.
@@ -379,7 +379,7 @@ class RowNorm:
 
 
 def _turns(
-    factors: Sequence[Sequence[int]], every: Sequence[Summed], blocks: Sequence[Block], bounds: ColumnBounds
+    factors: Sequence[Sequence[int]], every: Sequence[Summand], blocks: Sequence[Block], bounds: ColumnBounds
 ) -> Sequence[int]:
     """Return the values around which a coordinate, or the total of some, turns: of a·x² + b·x + c that is −b/2a."""
     groups = [[place] for place in range(len(factors[0]))]
@@ -400,7 +400,7 @@ def _turns(
     return turns
 
 
-def _term(summed: Summed, row: Mapping[str, int | None]) -> int:
+def _term(summed: Summand, row: Mapping[str, int | None]) -> int:
     number = 1
     for name in summed.columns:
         value = row.get(name)
@@ -472,11 +472,11 @@ class RowsRead:
         )
 
 
-def see_that_it_is_known(tree: exp.Expr, is_public: Callable[[exp.Table], bool], called: Collection[str]) -> None:
+def require_known_nodes(tree: exp.Expr, is_public: Callable[[exp.Table], bool], called: Collection[str]) -> None:
     """See that nothing is in a statement whose meaning is not known here, wherever it stands; what is `called` is known, too.
 
     Of what stands in expressions it may read public tables, and the marks of heavy units where it chooses rows. Windows, and
-    other rows that EXISTS asks for, are looked at where rows are read: see `unseen`.
+    other rows that EXISTS asks for, are looked at where rows are read: see `has_unchecked_parts`.
 
     Raises:
         NotProvedError: something is.
@@ -491,7 +491,7 @@ def see_that_it_is_known(tree: exp.Expr, is_public: Callable[[exp.Table], bool],
             raise NotProvedError
 
 
-def unseen(tree: exp.Expr, is_public: Callable[[exp.Table], bool], seen: Collection[str]) -> bool:
+def has_unchecked_parts(tree: exp.Expr, is_public: Callable[[exp.Table], bool], seen: Collection[str]) -> bool:
     """Return whether a statement has windows, or rows that EXISTS asks for, which nobody has looked at; `seen` are texts."""
     for select in tree.find_all(exp.Select):
         if isinstance(select.parent, exp.Exists) and not all(map(is_public, select.find_all(exp.Table))):
@@ -575,7 +575,7 @@ def weight_of(text: exp.Expr) -> tuple[int, int, exp.Expr]:
     return int(quotient.this.name), int(least[0].name), quotient.expression.this
 
 
-def listed_above(heavy: exp.Select) -> int:
+def having_threshold(heavy: exp.Select) -> int:
     """Return k of HAVING count(*) > k."""
     having = heavy.args.get("having")
     if having is None or not isinstance(having.this, exp.GT) or not is_text(having.this.this, "count(*)"):
@@ -583,7 +583,7 @@ def listed_above(heavy: exp.Select) -> int:
     return int(having.this.expression.name)
 
 
-def projected(select: exp.Select) -> dict[str, exp.Expr]:
+def select_columns(select: exp.Select) -> dict[str, exp.Expr]:
     """Return what a SELECT's columns are, by their names."""
     return {output.alias_or_name: output.unalias() for output in select.expressions}
 
@@ -639,7 +639,7 @@ def grouped_by(select: exp.Select) -> list[exp.Expr]:
     return [] if group is None else list(group.expressions)
 
 
-def see_that_it_is_plain(select: exp.Select, *, joins: bool = False, having: bool = False) -> None:
+def require_plain_select(select: exp.Select, *, joins: bool = False, having: bool = False) -> None:
     """See that a SELECT leaves out no row of what it reads, and reads nothing beside that.
 
     Raises:

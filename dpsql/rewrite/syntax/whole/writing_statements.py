@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from dpsql.errors import AccessDenied, DpsqlError, Refusal, Unsupported
-from dpsql.lexer.reader import Reader, name, tokens
+from dpsql.lexer.reader import Reader, token_name, tokens
 from dpsql.policy.model import bare_names
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.parse import (
@@ -27,9 +27,9 @@ from dpsql.rewrite.syntax.read.parse import (
     ReadQuery,
     Statement,
     Wrap,
+    locate_query,
     named_in,
     not_understood,
-    place,
 )
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.previews import is_empty
@@ -162,13 +162,13 @@ def _skip_one(text: str, reader: Reader, parts: StatementParts) -> None:
         parts.queries.append(_piece(text, *inside))
         return
     before = reader.take().word
-    if before in _BEFORE_TABLES and (table_name := name(reader.token)) is not None:
+    if before in _BEFORE_TABLES and (table_name := token_name(reader.token)) is not None:
         parts.read.add(table_name)
 
 
 def _piece(text: str, start: int, end: int) -> InnerQuery:
     """Return the query in this place, without the blanks and comments around it."""
-    inside = [(token.start, token.end, name(token)) for token in tokens(text[start:end])]
+    inside = [(token.start, token.end, token_name(token)) for token in tokens(text[start:end])]
     first, last = (inside[0][0], inside[-1][1]) if inside else (0, 0)
     names = frozenset(table_name for _, _, table_name in inside if table_name is not None)
     return InnerQuery(start + first, text[start + first : start + last], names)
@@ -182,7 +182,7 @@ _MOST_NAMED = 3
 KindOf = Callable[[exp.Query], Kind]
 
 
-def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuery) -> Statement | None:
+def parse_writing(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuery) -> Statement | None:
     """Return a statement with the queries in it that have to be answered; None if there is none.
 
     `private` are the names of tables for which it is worth while to ask `kind_of` what a query is.
@@ -190,7 +190,7 @@ def written(text: str, private: Collection[str], kind_of: KindOf, read: ReadQuer
     Raises:
         DpsqlError: private rows are read where they can't be followed, or PostgreSQL would not read the text.
     """
-    wrap, start, end = place(text)
+    wrap, start, end = locate_query(text)
     parts = parts_of(text[:end], start)
     if parts is None:
         return None

@@ -12,7 +12,7 @@ from itertools import chain
 from dpsql.errors import InternalError
 from dpsql.interrupt import stop_if_cancelled
 from dpsql.privacy.measurement.beyond_bounds import BeyondBounds
-from dpsql.privacy.measurement.contribution import Bound, Form
+from dpsql.privacy.measurement.contribution import ContributionBound, Form
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import KeySearch, Measured
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
@@ -22,7 +22,14 @@ from dpsql.privacy.mechanisms.gaussian_selection import full_weight
 from dpsql.privacy.release.exact import EngineRow, ExactSums, KeyRow, exact_cells, exact_sums, exact_units, whole_number
 from dpsql.privacy.release.noisy_ladder import powers_of_two
 from dpsql.question import Cancellation
-from dpsql.trial.ground import PATIENCE, Ground, GroundFailed, GroundLate, Optimized, TrialPlace
+from dpsql.trial.engine import (
+    PATIENCE,
+    DatabaseVariant,
+    OptimizerLevel,
+    TrialEngine,
+    TrialEngineFailed,
+    TrialEngineLate,
+)
 
 # How far a unit moves what was measured, in the norm that its noise is made for, and what else of it may not show.
 
@@ -49,6 +56,8 @@ class MeasuredNumbers:
         if self.keys is None or other.keys is None:
             pairs: Iterable[tuple[Numbers, Numbers]] = zip(self.numbers, other.numbers, strict=True)
         else:
+            # A group that only one database has counts as nothing in the other: that is how a unit that makes a group
+            # moves it.
             mine, theirs = self.by_key, other.by_key
             width = len(next(chain(self.numbers, other.numbers), ()))
             nothing = (0,) * width
@@ -92,7 +101,7 @@ def _of_ladder(measurement: RowsPerUnit, rows: Sequence[EngineRow]) -> MeasuredN
     return MeasuredNumbers([measurement.cells(answer), *counts])
 
 
-def _bounds(measurement: RowsPerUnit) -> Iterator[Bound]:
+def _bounds(measurement: RowsPerUnit) -> Iterator[ContributionBound]:
     return (measurement.bound.settled(rows) for rows in powers_of_two(measurement.rungs[-1]))
 
 
@@ -106,6 +115,7 @@ def _of_buckets(measurement: Histogram, declared: Mapping[KeyRow, int], rows: Se
     for *cells, bucket, weight in rows:
         key: KeyRow = tuple(k.returned(cell) for k, cell in zip(groups.keys, cells, strict=True))
         shown = key if declared else groups.show(key)
+        # The same bucket may be sent by several of the engine's rows, and these are added up as a release adds them up.
         times = declared.get(key, 0) if declared else 1
         if shown is not None and bucket is not None and times:
             counts[*shown, min(max(whole_number(bucket), 0), last)] += whole_number(weight) * times
@@ -157,7 +167,7 @@ def _ladder_moved(measurement: RowsPerUnit, numbers: MeasuredNumbers, other: Mea
 def claim_of(measurement: Measured) -> int:
     """Return how far one unit may move it; for Gaussian noise, also where keys are found, the square of how far in ℓ2."""
     match measurement:
-        case Sums(bound=Bound(form=Form.EUCLIDEAN)):
+        case Sums(bound=ContributionBound(form=Form.EUCLIDEAN)):
             return measurement.square
         case Sums() | RowsPerUnit() | BeyondBounds():
             return measurement.sensitivity
@@ -178,7 +188,7 @@ def moved_by(measurement: Measured, numbers: MeasuredNumbers, other: MeasuredNum
 
 def _norm(measurement: Measured, moved: Numbers) -> int:
     match measurement:
-        case KeySearch() | Sums(bound=Bound(form=Form.EUCLIDEAN)):
+        case KeySearch() | Sums(bound=ContributionBound(form=Form.EUCLIDEAN)):
             return sum(x**2 for x in moved)
         case Sums():
             blocks = ((block.norm, [moved[i] for i in block.places]) for block in measurement.blocks)
@@ -195,12 +205,16 @@ def difference(measurement: Measured, whole: MeasuredNumbers, other: MeasuredNum
     if not neighbour:
         same = whole.same(other) and (isinstance(measurement, Histogram) or whole.keys == other.keys)
         return None if same else "the order of rows, or rows of nobody, change the measured numbers"
+    # The heart of a trial. `moved` is in lattice units, whole numbers: no tolerance is needed, and one step too far
+    # fails.
     moved, claim = moved_by(measurement, whole, other), claim_of(measurement)
     if moved > claim:
         return f"a unit moves the measured numbers by {moved:,}, and its noise is made for {claim:,}"
     if isinstance(measurement, Histogram) or whole.keys is None or other.keys is None:
         return None
     mine, theirs = whole.by_key, other.by_key
+    # The noise of found groups is drawn in the order in which the engine sends them. If a unit could change that order,
+    # the n-th draw would belong to another group, and the two answers would not be neighbours.
     if [key for key in theirs if key in mine] != [key for key in mine if key in theirs]:
         return "a unit changes the order of selected groups"
     selects = isinstance(measurement, Sums) and bool(measurement.delta)
@@ -232,6 +246,8 @@ class TimeLimit:
     @property
     def used(self) -> float:
         """Return the seconds that are used up."""
+        # `process_time` counts all threads of this process, also those of other trials. So it may say more than this
+        # trial has used, and the clock is the upper bound; a third of the clock is the lower one.
         passed = time.monotonic() - self._begun
         return min(passed, max(time.process_time() - self._begun_work, passed / _BUSY)) if self._in_process else passed
 
@@ -244,10 +260,10 @@ class TimeLimit:
         """Return the seconds for the next statement.
 
         Raises:
-            GroundLate: there are none.
+            TrialEngineLate: there are none.
         """
         if self.left <= 0:
-            raise GroundLate
+            raise TrialEngineLate
         return min(self.left, PATIENCE)
 
 
@@ -255,7 +271,7 @@ class TimeLimit:
 class Outcome:
     """What came of asking for a measurement in synthetic databases."""
 
-    place: TrialPlace
+    place: DatabaseVariant
     wrong: str | None
     """The mistake that was found there; None if there is none in any place."""
     rows: Sequence[EngineRow]
@@ -267,40 +283,46 @@ class Outcome:
 
 
 def what_is_wrong(
-    ground: Ground,
+    trial_engine: TrialEngine,
     measurement: Measured,
     sql: str,
-    places: Sequence[TrialPlace],
+    places: Sequence[DatabaseVariant],
     cancellation: Cancellation,
     limit: TimeLimit,
 ) -> Outcome:
     """Return the mistake of a measurement, and its place, within the time when all are tried."""
-    text, read = ground.names.split(sql), reader(measurement)
+    text, read = trial_engine.names.split(sql), reader(measurement)
     first: list[Sequence[EngineRow]] = []
     unordered = True
 
-    def numbers(place: TrialPlace, *, plainly: bool) -> MeasuredNumbers:
+    def numbers(place: DatabaseVariant, *, plainly: bool) -> MeasuredNumbers:
         stop_if_cancelled(cancellation)
-        rows = _plain_rows(place) if plainly else ground.asked(text.at(place.name), cancellation, limit.for_next())
+        rows = (
+            _plain_rows(place) if plainly else trial_engine.asked(text.at(place.name), cancellation, limit.for_next())
+        )
         if place is places[0] and not plainly:
             first.append(rows)
         return read(rows)
 
-    def _plain_rows(place: TrialPlace) -> Sequence[EngineRow]:
+    def _plain_rows(place: DatabaseVariant) -> Sequence[EngineRow]:
         """Ask without any optimizer; where that takes long, because each row meets each, with joins in order."""
         nonlocal unordered
         if unordered:
             seconds = limit.for_next()
             try:
-                return ground.asked(text.at(place.name), cancellation, min(seconds, _WITHOUT_ORDER), Optimized.NOT)
-            except GroundLate:
+                return trial_engine.asked(
+                    text.at(place.name), cancellation, min(seconds, _WITHOUT_ORDER), OptimizerLevel.NOT
+                )
+            except TrialEngineLate:
                 unordered = False
-        return ground.asked(text.at(place.name), cancellation, limit.for_next(), Optimized.JOINS_ALONE)
+        return trial_engine.asked(text.at(place.name), cancellation, limit.for_next(), OptimizerLevel.JOINS_ALONE)
 
+    # Each database in full is asked twice, as it is served and without the optimizer. An optimizer that answers
+    # otherwise is a bug of the engine, and bugs of optimizers are the likeliest reason for a right text to count wrong.
     asked = [(place, plainly) for place in places for plainly in ((False, True) if place.whole else (False,))]
     calls = (partial(numbers, place, plainly=plainly) for place, plainly in asked)
     of_one = sum(place.world == places[0].world for place, _ in asked)
-    with closing(_in_order(calls, ground.at_once if len(sql) < _LARGE else 1)) as answers:
+    with closing(_in_order(calls, trial_engine.at_once if len(sql) < _LARGE else 1)) as answers:
         place, wrong, late = _first_wrong(measurement, places, _in_time(answers, of_one, len(asked), limit))
     worlds = list(dict.fromkeys(one.world for one in places))
     return Outcome(place, wrong, first[0] if first else (), late, worlds.index(place.world) if late else len(worlds))
@@ -327,19 +349,19 @@ def _in_time(
     """Yield the answers, as long as it is not to be foreseen that they come too late: `of_one` of the first database, or all.
 
     Raises:
-        GroundLate: it is: some have come, and as many as are missing would take twice the time that is left.
+        TrialEngineLate: it is: some have come, and as many as are missing would take twice the time that is left.
     """
     begun = limit.used
     for place, answer in enumerate(answers, 1):
         missing = (of_one if place < of_one else number) - place
         if place >= _FORESEEN and (limit.used - begun) / place * missing > 2 * limit.left:
-            raise GroundLate
+            raise TrialEngineLate
         yield answer
 
 
 def _first_wrong(
-    measurement: Measured, places: Sequence[TrialPlace], answers: Iterator[MeasuredNumbers]
-) -> tuple[TrialPlace, str | None, bool]:
+    measurement: Measured, places: Sequence[DatabaseVariant], answers: Iterator[MeasuredNumbers]
+) -> tuple[DatabaseVariant, str | None, bool]:
     """Return where a mistake is, which, and whether it is only that it takes too long."""
     whole = MeasuredNumbers(())
     for place in places:
@@ -351,8 +373,8 @@ def _first_wrong(
                 wrong = None if whole.same(next(answers)) else "the engine's optimizer changes the measured numbers"
             else:  # the rest of a database comes after it
                 wrong = difference(measurement, whole, numbers, neighbour=place.unit is not None)
-        except (GroundFailed, InternalError) as failed:
-            wrong, late = f"it fails: {failed}", isinstance(failed, GroundLate)
+        except (TrialEngineFailed, InternalError) as failed:
+            wrong, late = f"it fails: {failed}", isinstance(failed, TrialEngineLate)
         if wrong is not None:
             return place, wrong, late
     return places[0], None, False

@@ -19,13 +19,13 @@ _NO_LENS = Lens((), {})
 
 
 @dataclass(frozen=True, slots=True)
-class Derived(Draws):
+class DerivedDraws(Draws):
     """See the module; `drawn` is what was released."""
 
     lens: Lens = _NO_LENS
 
     @classmethod
-    def through(cls, lens: Lens, draws: Draws) -> "Derived":
+    def through(cls, lens: Lens, draws: Draws) -> "DerivedDraws":
         """Build from what was released."""
         return cls(draws.drawn, draws.profile, lens=lens)
 
