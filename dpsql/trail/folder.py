@@ -9,6 +9,7 @@ import fcntl
 import json
 import logging
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from dpsql.trail.record import BEGINNING, ChainedLine, ChainLink, chain_line, re
 _LOG = logging.getLogger("dpsql.trail")
 _LARGEST = 256 * 2**20
 """Bytes after which a day has another file."""
+_FILE = re.compile(r".{4}-..-..-.{4}\.jsonl")
 _WIDTH = 256
 """Bytes of `head`, for any contents, so that one write replaces it."""
 
@@ -41,9 +43,13 @@ class Head:
         return ChainLink(self.line, self.hash)
 
 
-def files_of(directory: Path) -> tuple[Path, ...]:
-    """Return the files of a trail in their order."""
-    return tuple(sorted(directory.glob("????-??-??-????.jsonl")))
+def files_of(directory: Path, first: str = "") -> tuple[Path, ...]:
+    """Return the files of a trail in their order, from the one of a name on.
+
+    Each line that is added asks: the names of years are looked through more quickly than paths are made of them.
+    """
+    names = os.listdir(directory) if directory.is_dir() else ()  # noqa: PTH208 # see above
+    return tuple(directory / name for name in sorted(names) if name >= first and _FILE.fullmatch(name))
 
 
 def read_head(directory: Path) -> Head | None:
@@ -70,7 +76,8 @@ class TrailFolder:
         self.directory, self._largest = directory, largest
         make_directory(directory)
         require_private_directory(directory)
-        self._lock = open_private(directory / "head", os.O_RDWR | os.O_CREAT)
+        self._head = directory / "head"
+        self._lock = open_private(self._head, os.O_RDWR | os.O_CREAT)
         self._of_process = threading.Lock()
 
     def close(self) -> None:
@@ -109,12 +116,11 @@ class TrailFolder:
 
     def _require_same_directory(self) -> None:
         """See that the directory is the one that was opened: the chain would begin anew in another."""
-        head = self.directory / "head"
-        if not os.path.samestat(head.stat(), os.fstat(self._lock)):
-            raise FileNotFoundError(errno.ENOENT, "was moved or replaced", str(head))
+        if not os.path.samestat(self._head.stat(), os.fstat(self._lock)):
+            raise FileNotFoundError(errno.ENOENT, "was moved or replaced", str(self._head))
 
     def _append(self, path: Path, data: bytes, size: int) -> None:
-        new = not path.exists()
+        new = not size  # one that a kill has left empty is new once more
         file = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             left = memoryview(data)
@@ -160,12 +166,11 @@ class TrailFolder:
         Lines that `head` does not know yet are taken over, half of a line is cut off: nobody was answered for it. A
         changed file stays unchanged from now on, and the next lines go into another one.
         """
-        files = files_of(self.directory)
         if head is None:
-            return self._from_the_files(files)
+            return self._from_the_files(files_of(self.directory))
         if not head.file:
             return head
-        later = [path for path in files if path.name >= head.file]
+        later = files_of(self.directory, head.file)
         size = later[0].stat().st_size if later and later[0].name == head.file else -1
         if size == head.size and len(later) == 1:
             return head

@@ -66,11 +66,30 @@ def test_constants_in_double_precision_are_parameters(cursor: duckdb.DuckDBPyCon
         ("SELECT x1e0, 4.e0 FROM t.e1e1", "SELECT x1e0, ? FROM t.e1e1", [4.0]),
         ("SELECT ?, 1e0", None, []),
         ("SELECT '?', 1e0", "SELECT '?', ?", [1.0]),
+        ("SELECT CAST(7 AS UINTEGER), CAST(7 AS DATE)", "SELECT CAST(? AS UINTEGER), CAST(7 AS DATE)", [7]),
+        ("SELECT CAST(65536 AS USMALLINT), 65535", None, []),
+        ("SELECT CAST(65535 AS USMALLINT)", "SELECT CAST(? AS USMALLINT)", [65535]),
+        ("SELECT TRY_CAST(7 AS UINTEGER), 'CAST(7 AS UINTEGER)'", None, []),
     ],
 )
 def test_a_template_has_all_else(sql: str, text: str | None, constants: Sequence[float]) -> None:
     """Whole numbers, decimals, texts and names stay as they are."""
     assert with_parameters(sql) == (text or sql, constants)
+
+
+@pytest.mark.parametrize("type_", ["USMALLINT", "UINTEGER", "INTEGER", "BIGINT"])
+def test_whole_numbers_that_are_cast_are_parameters_of_that_type(type_: str, cursor: duckdb.DuckDBPyConnection) -> None:
+    """What was accepted with others is the same statement, and each has its own number."""
+    before = statement_cache()
+    texts = [
+        f"SELECT n, typeof(CAST({k} AS {type_})) FROM range(100000) AS r(n) WHERE n = CAST({k} AS {type_})"
+        for k in (1, 65535)
+    ]
+    accepted = ready_statements(cursor, texts, before)
+    assert len({id(each.parsed) for each in accepted.values()}) == 1
+    for text in texts:
+        each = accepted[text]
+        assert cursor.execute(each.parsed, each.constants).fetchall() == cursor.execute(text).fetchall()
 
 
 def test_another_constant_that_is_no_double_is_another_statement(cursor: duckdb.DuckDBPyConnection) -> None:

@@ -39,7 +39,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from dpsql.engines.snapshot import writing
-from dpsql.engines.snapshot.directory import SnapshotPlace
+from dpsql.engines.snapshot.directory import SnapshotDirectory
 from dpsql.question import Cancellation
 from tests.engines.test_snapshot_parts import growing
 
@@ -50,7 +50,7 @@ def killed(*_, **__):
 if sys.argv[2] == "parts":
     writing._make_view = killed
 else:
-    SnapshotPlace.switch = killed
+    SnapshotDirectory.switch = killed
 writing.write_snapshot(growing(Path(sys.argv[1])), print, Cancellation(), lambda: datetime(2026, 1, 20, tzinfo=UTC))
 """
 Row = tuple[str | None, datetime | None, float | None]

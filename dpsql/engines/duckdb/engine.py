@@ -33,28 +33,32 @@ from dpsql.rewrite.emit.kept_columns import NOTHING, KeptColumns
 
 # Measurements that DuckDB has accepted, on a cursor of their own.
 
-# A statement without its constants in double precision, which become parameters, so that the next one is known by it.
+# A statement without its constants in double precision, and those that are cast to a whole type, such as the steps between
+# two bounds: they become parameters, so that the next one is known by it.
 #
 # Claim: what DuckDB says when it binds a statement is the same for all that differ in these constants alone, because it binds
-# by types, and a parameter that is given a float has theirs. Whole numbers and texts stay: by their size a number may have
-# another type, as an ordinal it means a column, and a text may be read as a date.
+# by types, and a parameter that is given a float has theirs, or is cast to a type that has room for it. Other whole numbers
+# and texts stay: by their size a number may have another type, as an ordinal it means a column, and a text may be a date.
 #
-# WHERE s0."fare" > 20.5e0 LIMIT 1  →  WHERE s0."fare" > ? LIMIT 1, with 20.5
+# WHERE s0."fare" > 20.5e0 AND n < CAST(7 AS UINTEGER) LIMIT 1  →  WHERE s0."fare" > ? AND n < CAST(? AS UINTEGER) LIMIT 1
 
 _QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
-_CONSTANT = re.compile(rf"({_QUOTED}|\?)|(?<![\w.])(\d+(?:\.\d*)?e[+-]?\d+)(?![\w.])")
+_ROOM = {"USMALLINT": 2**16, "UINTEGER": 2**32, "INTEGER": 2**31, "BIGINT": 2**63}
+_CONSTANT = re.compile(
+    rf"({_QUOTED}|\?)|(?<![\w.])(\d+(?:\.\d*)?e[+-]?\d+)(?![\w.])|(?<=\bCAST\()(\d+)(?= AS ({'|'.join(_ROOM)})\))"
+)
 
 
 def with_parameters(sql: str) -> tuple[str, list[float]]:
     """Return the text with `?` for such constants, and what they are; the statement itself where it has a `?` already."""
-    numbers: list[float] = []
+    numbers: list[float] = []  # whole ones among them
     parts: list[str] = []
     end = 0
     for part in _CONSTANT.finditer(sql):
         if part[1] == "?":
             return sql, []
-        if part[2]:
-            numbers.append(float(part[2]))
+        if part[2] or (part[3] and int(part[3]) < _ROOM[part[4]]):
+            numbers.append(float(part[2]) if part[2] else int(part[3]))
             parts += (sql[end : part.start()], "?")
             end = part.end()
     return "".join((*parts, sql[end:])), numbers

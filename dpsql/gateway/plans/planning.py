@@ -600,8 +600,8 @@ def _of_scope(context: PlanningContext, tracked: TrackedScope) -> PlanningContex
     """Return what is public with what a scope decides: what becomes of groups that may be empty, and what is divided."""
     select = tracked.scope.select
     context = replace(context, alike=any(quotient.of_sum_by_count for quotient in tracked.quotients()))
-    if context.empty is not EmptyGroups.AUTO:
-        return context
+    if context.empty is not EmptyGroups.AUTO or not tracked.keys:
+        return context  # without keys there is one group, whatever reads it: nothing around it is looked at
     if not aggregates_of(select) and is_counted(select):  # a list of which nothing would be measured
         return replace(context, empty=EmptyGroups.HIDE)
     return replace(context, ranked=ranked_rows(select))
