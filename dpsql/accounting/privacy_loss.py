@@ -95,13 +95,17 @@ def _shown(amount: Fraction, context: Context) -> str:
 # passes a budget is a valid filter (Rogers, Roth, Ullman, Vadhan, "Privacy Odometers and Filters", 2016).
 
 
+_NONE = Fraction(0)
+
+
 def compose(losses: Iterable[Privacy]) -> Privacy:
     """Return the loss of all of them together."""
-    epsilon = delta = rho = Fraction(0)
+    epsilon = delta = rho = _NONE
     for loss in losses:
-        epsilon += loss.epsilon
-        delta += loss.delta
-        rho += loss.rho
+        # Each statement composes some forty times, mostly of one loss that has no δ: sums with 0 would be most of it.
+        epsilon = epsilon + loss.epsilon if epsilon else loss.epsilon
+        delta = delta + loss.delta if delta else loss.delta
+        rho = rho + loss.rho if rho else loss.rho
     return Privacy(epsilon, delta, rho)
 
 

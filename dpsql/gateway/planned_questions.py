@@ -218,18 +218,16 @@ def _hashed(request: Request) -> str:
 
 def _bound(request: Request) -> Hashable:
     """Return all that decides how a statement is bound: of parameters their types, and of a few whether they end anything."""
-    settings = replace(
-        request.settings,
-        epsilon=None,
-        error=None,
-        empty_groups=None,
-        clamp=None,
-        reuse=None,
-        digits=None,
-        renew=None,
-    )
     counts = tuple(counts_of(request.question.text, request.arguments).items())
-    return request.question.text, tuple(argument.type for argument in request.arguments), counts, settings
+    types = tuple(argument.type for argument in request.arguments)
+    return request.question.text, types, counts, _of_binding(request.settings)
+
+
+def _of_binding(settings: Settings) -> Settings:
+    """Return the settings of a session by which a statement is bound: none of dpsql's own."""
+    return replace(
+        settings, epsilon=None, error=None, empty_groups=None, clamp=None, reuse=None, digits=None, renew=None
+    )
 
 
 def _price(request: Request) -> Hashable:
@@ -371,7 +369,8 @@ class PlannedQuestions:
         shadow = self._deps.evaluator(request.settings, request.asker.user)
         counts = counts_of(request.question.text, request.arguments)
         types = [argument.type for argument in request.arguments]
-        return BoundReader(shadow, types, counts, self._known.forms, _own_tables(request.settings))
+        own, session = _own_tables(request.settings), _of_binding(request.settings)
+        return BoundReader(shadow, types, counts, self._known.forms, own, session)
 
     @nesting_refused()
     def priced(self, analyzed: AnalyzedStatement, request: Request) -> PricedPlan:

@@ -22,7 +22,7 @@ class TrialOutcome:
     """In how many synthetic databases."""
     seconds: float = 0.0
     proved: int = 0
-    """Of how many measurements the price was proved by a second reading, where it was looked for."""
+    """Of how many measurements the price was proved by a second reading when their form was tried."""
     measurements: int = 0
     short: int = 0
     """How many forms were proved, and not tried on all databases, since that took too long."""
@@ -78,8 +78,8 @@ class RunningTrial:
         return "tried and proved" if proved else "tried"
 
     def told(self, parts: Sequence[PricedMeasurement] = ()) -> TrialOutcome:
-        """Return what became of it; of which of these `parts` the price is proved is looked for, too."""
-        proved = sum(self._trial.is_proved(part, self._kind) for part in parts)
+        """Return what became of it, and of how many of these `parts` the price was proved when their form was tried."""
+        proved = sum(self._trial.was_proved(self._form(part)) for part in parts)
         places = len(self._trial.places(self._kind))
         short = sum(map(self._trial.was_short, self._keys))
         return TrialOutcome(len(self._keys), self._new, places, self._seconds, proved, len(parts), short)

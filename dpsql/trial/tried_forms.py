@@ -84,10 +84,12 @@ class TriedForms:
                 _LOG.warning("what passed its trial can't be kept, and will be tried again: %s", failed)
 
     def _look(self) -> None:
-        """Read what was added since."""
-        if self._file is None or not self._file.exists():
+        """Read what was added since; most are asked for again and again, and were not added."""
+        if self._file is None:
             return
         try:
+            if self._file.stat().st_size == self._read:
+                return
             opened = open_private(self._file, os.O_RDONLY)
             try:
                 size = os.fstat(opened).st_size
@@ -96,6 +98,8 @@ class TriedForms:
                 more = os.pread(opened, size - self._read, self._read)
             finally:
                 os.close(opened)
+        except FileNotFoundError:
+            return
         except OSError as failed:
             _LOG.warning("what passed its trial can't be read: %s", failed)
             return

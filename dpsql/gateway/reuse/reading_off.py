@@ -11,6 +11,7 @@ there may be more of them later.
 import math
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -102,10 +103,16 @@ class _Listed:
     told: Told | None = None
     planned: bool = False
 
-    def may_tell(self, words: frozenset[str] | None) -> bool:
-        """Return whether a question with these words may be read off it; None: with any."""
+    def may_tell(self, words: frozenset[str]) -> bool:
+        """Return whether a question with these words may be read off it."""
         told = self.question.words
-        return words is None or told is None or any(some <= words for some in told)
+        return told is None or any(some <= words for some in told)
+
+    @property
+    def marks(self) -> Iterator[str]:
+        """Yield of each measurement a word that a question has, too, which may be read off it; "" for any question."""
+        words = self.question.words
+        yield from [""] if words is None else (min(some, default="") for some in words)
 
     @property
     def groups(self) -> int:
@@ -120,6 +127,10 @@ class _OfRole:
     since: tuple[int, SnapshotVersion | None]
     last: int = 0
     releases: list[_Listed] = field(default_factory=list)
+    told: tuple[Told, ...] = ()
+    """Those that are planned, the oldest first."""
+    pending: dict[str, dict[int, _Listed]] = field(default_factory=lambda: defaultdict(dict))
+    """Those that are not planned yet, by a word and their numbers: each new question asks which may tell of it."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, releases: Sequence[ToldRelease]) -> None:
@@ -128,16 +139,42 @@ class _OfRole:
             if release.number > self.last:
                 question, self.last = read_question(release.question), release.number
                 if question is not None:
-                    self.releases.append(_Listed(release, question))
-        del self.releases[:-_MOST]
+                    self.releases.append(listed := _Listed(release, question))
+                    for word in listed.marks:
+                        self.pending[word][release.number] = listed
+        if gone := self.releases[:-_MOST]:
+            del self.releases[:-_MOST]
+            self._no_longer_pending(gone)
+            if any(listed.told for listed in gone):
+                self._tell()
 
-    def shorten(self) -> None:
-        """Let go of the oldest that are planned, where all together are too large."""
+    def unplanned(self, words: frozenset[str] | None) -> Sequence[_Listed]:
+        """Return what is not planned yet off which a question with these words may be read, the oldest first; None: any."""
+        if words is None:
+            return [listed for listed in self.releases if not listed.planned]
+        found = {number: one for word in ("", *words) for number, one in self.pending.get(word, {}).items()}
+        return [listed for _, listed in sorted(found.items()) if listed.may_tell(words)]
+
+    def note_planned(self, looked_at: Sequence[_Listed]) -> None:
+        """Keep what came of planning some; let go of the oldest that are planned, where all together are too large."""
+        self._no_longer_pending([listed for listed in looked_at if listed.planned])
         groups = sum(listed.groups for listed in self.releases)
         for listed in self.releases:
             if groups <= _MOST_GROUPS:
                 break
             groups, listed.told = groups - listed.groups, None
+        self._tell()
+
+    def _tell(self) -> None:
+        self.told = tuple(listed.told for listed in self.releases if listed.told is not None)
+
+    def _no_longer_pending(self, some: Iterable[_Listed]) -> None:
+        for listed in some:
+            for word in listed.marks:
+                if (pending := self.pending.get(word)) is not None:
+                    pending.pop(listed.release.number, None)
+                    if not pending:
+                        del self.pending[word]
 
 
 class ToldReleases:
@@ -162,10 +199,11 @@ class ToldReleases:
         hashed = None if words is None else hashed_words(words)
         with of_role.lock:
             of_role.add(told_since[-_MOST:])
-            wanted = [listed for listed in of_role.releases if not listed.planned and listed.may_tell(hashed)]
-            self._plan(wanted, payer, request, epoch)
-            of_role.shorten()
-            return tuple(listed.told for listed in of_role.releases if listed.told is not None)
+            wanted = of_role.unplanned(hashed)
+            if wanted:
+                self._plan(wanted, payer, request, epoch)
+                of_role.note_planned(wanted)
+            return of_role.told
 
     def _plan(self, wanted: Sequence[_Listed], payer: Account, request: Request, epoch: int) -> None:
         """Plan releases again, as many as there is time for."""

@@ -13,9 +13,9 @@ from typing import Protocol
 from sqlglot import exp
 
 from dpsql.byte_limited_cache import ByteLimitedCache
-from dpsql.errors import Unsupported
+from dpsql.errors import TooComplex, Unsupported
 from dpsql.lexer import reader as lexer_tokens
-from dpsql.lexer.reader import TEXTS, Token, tokens
+from dpsql.lexer.reader import TEXTS, Token, TokenKind, tokens
 from dpsql.policy.model import PUBLIC, TableName
 from dpsql.question import ColumnDescription
 from dpsql.rewrite.bind.deparsed import (
@@ -32,7 +32,7 @@ from dpsql.rewrite.bind.deparsed import (
 from dpsql.rewrite.ir.literal import ConstantEvaluator
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.read.dialect import PREFIXES, PrefixOperator, parse_query, render
-from dpsql.rewrite.syntax.read.trees import every, kinds_below
+from dpsql.rewrite.syntax.read.trees import copy_tree, every, kinds_below
 
 # Forms of texts in PostgreSQL's words: what PostgreSQL said of a text holds of others that differ in plain constants.
 #
@@ -81,12 +81,99 @@ def form_of(text: str) -> Form | None:
     return Form(_CONSTANT.sub(without, text), tuple(constants))
 
 
+# Forms of clients' queries: one that differs from an earlier one in compared numbers alone has its tree, but for these.
+#
+# SELECT count(*) FROM trips WHERE fare > 20     the form has a gap for 20, and so has the tree
+# SELECT count(*) FROM trips WHERE fare > 25.5   is another form: 25.5 is numeric, and 20 an integer
+#
+# Claim: PostgreSQL binds two queries of one form alike, and our reading of its words is alike. Proof: they differ in numbers
+# behind an operator that compares, each of them an integer of at most nine digits in both, or numeric in both, and of one
+# text where it has that in the other. So a number has one type in both, is no ordinal, no LIMIT and no part of a type. Two
+# expressions are equal in both or in neither, as GROUP BY asks. PostgreSQL computes nothing when it binds, and writes such a
+# number as it stands; that a reading depends on the form of its words alone is claimed above. Where in the tree a number
+# stands is not believed, but seen: a query with numbers that occur nowhere else is bound and read as well.
+
+_COMPARING = frozenset({"<", ">", "<=", ">=", "=", "<>", "!=", "between"})
+_INTEGER, _NUMERIC = re.compile(r"0|[1-9]\d{0,8}"), re.compile(r"(?:0|[1-9]\d{0,15})\.\d{1,15}")
+_FIRST_MARK = 731_055_000
+"""The first of the numbers that stand for others; each is one more."""
+_MOST_COMPARED = 100
+"""Numbers of one query: those of one with more are not looked at."""
+_PER_CHARACTER = 200
+"""Bytes that a tree takes for each character of its query."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedForm:
+    """A query with gaps for the numbers that something is compared with."""
+
+    pieces: tuple[str | int, ...]
+    """Its text, and at each gap the number of the constant that stands there."""
+    kinds: tuple[bool, ...]
+    """Of each constant whether it is an integer."""
+
+    def filled(self, constants: Sequence[str]) -> str:
+        """Return the text with these constants."""
+        return "".join(piece if isinstance(piece, str) else constants[piece] for piece in self.pieces)
+
+    def marks(self) -> tuple[str, ...]:
+        """Return constants of the same kinds, each of another text than every other number of the query."""
+        return tuple(f"{_FIRST_MARK + at}{'' if whole else '.5'}" for at, whole in enumerate(self.kinds))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTree:
+    """The tree of a form with marks for its constants; nobody changes it."""
+
+    marks: Sequence[str]
+    tree: exp.Query
+    size: int
+    """Bytes that it takes, about."""
+
+    def filled(self, constants: Sequence[str]) -> exp.Query:
+        """Return the tree with these constants, which is the caller's."""
+        by_mark = dict(zip(self.marks, constants, strict=True))
+        tree = copy_tree(self.tree, {})
+        for literal in every(tree, exp.Literal):
+            if (constant := by_mark.get(literal.this)) is not None:
+                literal.set("this", constant)
+        return tree
+
+
+def compared_form_of(query: str) -> tuple[ComparedForm, tuple[str, ...]] | None:
+    """Return the form of a client's query and its constants; None where it has none, or too many."""
+    constants, others = dict[str, int](), set[str]()
+    kinds, pieces = list[bool](), list[str | int]()
+    end, before, ends_range = 0, "", False
+    for token in tokens(query):
+        if token.sort is TokenKind.NUMBER:
+            whole = _INTEGER.fullmatch(token.text) is not None
+            if (before in _COMPARING or (before == "and" and ends_range)) and (whole or _NUMERIC.fullmatch(token.text)):
+                if token.text not in constants:
+                    constants[token.text] = len(kinds)
+                    kinds.append(whole)
+                pieces += (query[end : token.start], constants[token.text])
+                end = token.end
+            else:
+                others.add(token.text)
+            ends_range = before == "between"
+        elif token.word != "and":
+            ends_range = False
+        before = token.word
+    if not 0 < len(constants) <= _MOST_COMPARED or others & constants.keys() or str(_FIRST_MARK)[:6] in query:
+        return None
+    return ComparedForm((*pieces, query[end:]), tuple(kinds)), tuple(constants)
+
+
 class KnownForms:
     """What PostgreSQL said of texts, by their forms; any thread may use it. It is of one database."""
 
     def __init__(self) -> None:
         self._read: ByteLimitedCache[bool] = ByteLimitedCache(_MOST, _weight)
         self._columns: ByteLimitedCache[Sequence[ColumnDescription]] = ByteLimitedCache(_MOST, _weight)
+        self.trees: ByteLimitedCache[KnownTree | bool] = ByteLimitedCache(_MOST, _weight)
+        """By the forms of clients' queries, and all else that a tree depends on; True of a form that was read once, and False
+        of one whose trees are not alike."""
 
     def is_read(self, text: str, written: str, types: Hashable) -> bool:
         """Return whether it is known that a text, which our parser has read and `written`, is read as PostgreSQL does."""
@@ -116,6 +203,11 @@ def _pair(text: str, written: str) -> tuple[str, str] | None:
 
 
 def _weight(value: object) -> int:
+    match value:
+        case ComparedForm():
+            return _weight(value.pieces)
+        case KnownTree():
+            return value.size
     return sum(map(_weight, value)) if isinstance(value, (tuple, list)) else 100 + len(str(value))
 
 
@@ -200,6 +292,8 @@ class BoundReader:
     """What was found of texts of the same form."""
     tables: Hashable = ()
     """The tables that the session has of its own."""
+    session: Hashable = ()
+    """All of the session that decides how PostgreSQL binds its queries."""
 
     def __call__(self, query: str) -> exp.Query | None:
         """Return the tree of a query; None where our reading is not PostgreSQL's.
@@ -207,6 +301,42 @@ class BoundReader:
         Raises:
             DpsqlError: PostgreSQL does not bind it.
         """
+        tree = self._of_form(query)
+        if tree is not None:
+            with_counts(tree, self.counts)
+        return tree
+
+    def _of_form(self, query: str) -> exp.Query | None:
+        """Return the tree of a query, by what is known of its form; else it is read."""
+        found = compared_form_of(query)
+        if found is None:
+            return self._read(query)
+        form, constants = found
+        key = (form, tuple(self.types), self.session)
+        known = self.known.trees.get(key)
+        if isinstance(known, KnownTree):
+            return known.filled(constants)
+        tree = self._read(query)
+        if known is None:  # most forms are asked once, and reading another query for them would double what they take
+            self.known.trees.keep(key, value=True)
+        elif known and tree is not None:
+            self.known.trees.keep(key, self._learnt(form, constants, tree) or False)
+        return tree
+
+    def _learnt(self, form: ComparedForm, constants: Sequence[str], tree: exp.Query) -> KnownTree | None:
+        """Return the tree of a form, to which the `tree` with these constants belongs; None where they are not alike."""
+        marks = form.marks()
+        marked_query = form.filled(marks)
+        try:
+            marked = self._read(marked_query)
+        except (Unsupported, TooComplex):
+            return None
+        if marked is None:
+            return None
+        known = KnownTree(marks, marked, _PER_CHARACTER * len(marked_query))
+        return known if render(known.filled(constants)) == render(tree) else None
+
+    def _read(self, query: str) -> exp.Query | None:
         # Three texts: the client's, PostgreSQL's words for it (`canonical`), and what our parser writes of those
         # (`rendered`). If PostgreSQL binds the last to the same words as the second, our tree means what PostgreSQL
         # means. If not, the statement is refused: a parser that misreads can't make a private row public.
@@ -221,7 +351,6 @@ class BoundReader:
         for step, changed in _STEPS:
             if any(issubclass(kind, changed) for kind in kinds):
                 step(tree)
-        with_counts(tree, self.counts)
         return tree
 
     def _is_read(self, text: str, tree: exp.Query) -> bool:
