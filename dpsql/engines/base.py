@@ -111,7 +111,7 @@ class Engine(Protocol):
     def unique_keys(self, table: str) -> frozenset[UniqueKey]:
         """Return the keys that enforced constraints keep unique, of one column or of several together."""
 
-    def enforced(self, table: Table) -> frozenset[str]:
+    def enforced_columns(self, table: Table) -> frozenset[str]:
         """Return the columns of which enforced constraints let no row lack a value of the declared domain."""
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:

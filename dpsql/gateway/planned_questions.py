@@ -325,7 +325,7 @@ class PlannedQuestions:
         if declared is None:
             return frozenset()
         with uninterruptible():
-            return self._deps.engine.enforced(declared)
+            return self._deps.engine.enforced_columns(declared)
 
     def recall(self, text: str) -> tuple[Question | None] | None:
         """Return the question in a statement that names no table of ours, or was examined before; None for another."""

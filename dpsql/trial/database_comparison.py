@@ -297,9 +297,7 @@ def what_is_wrong(
 
     def numbers(place: DatabaseVariant, *, plainly: bool) -> MeasuredNumbers:
         stop_if_cancelled(cancellation)
-        rows = (
-            _plain_rows(place) if plainly else trial_engine.asked(text.at(place.name), cancellation, limit.for_next())
-        )
+        rows = _plain_rows(place) if plainly else trial_engine.run(text.at(place.name), cancellation, limit.for_next())
         if place is places[0] and not plainly:
             first.append(rows)
         return read(rows)
@@ -310,12 +308,12 @@ def what_is_wrong(
         if unordered:
             seconds = limit.for_next()
             try:
-                return trial_engine.asked(
+                return trial_engine.run(
                     text.at(place.name), cancellation, min(seconds, _WITHOUT_ORDER), OptimizerLevel.NOT
                 )
             except TrialEngineLate:
                 unordered = False
-        return trial_engine.asked(text.at(place.name), cancellation, limit.for_next(), OptimizerLevel.JOINS_ALONE)
+        return trial_engine.run(text.at(place.name), cancellation, limit.for_next(), OptimizerLevel.JOINS_ALONE)
 
     # Each database in full is asked twice, as it is served and without the optimizer. An optimizer that answers
     # otherwise is a bug of the engine, and bugs of optimizers are the likeliest reason for a right text to count wrong.

@@ -83,12 +83,12 @@ class DuckDbTrialEngine:
             return False
         return True
 
-    def asked(
+    def run(
         self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place."""
         if optimized is OptimizerLevel.JOINS_ALONE:
-            return self._for_joins().asked(sql, cancellation, seconds)
+            return self._for_joins().run(sql, cancellation, seconds)
         stopped, plainly = threading.Event(), optimized is OptimizerLevel.NOT
         try:
             with (

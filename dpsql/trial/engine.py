@@ -63,7 +63,7 @@ class TrialEngine(Protocol):
     def alive(self) -> bool:
         """Return whether it still answers; else it has to be made again."""
 
-    def asked(
+    def run(
         self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place, within so many seconds.

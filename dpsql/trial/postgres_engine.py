@@ -84,7 +84,7 @@ class PostgresTrialEngine:
         except (psycopg.Error, BusyError, UnsettledError):
             return False
 
-    def asked(
+    def run(
         self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; not optimized: by loops, and by what is sorted."""

@@ -66,14 +66,14 @@ class SparkTrialEngine:
             return False
         return True
 
-    def asked(
+    def run(
         self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; Spark always optimizes."""
         del optimized
         try:
             with answered_within(seconds):
-                columns = [column.to_pylist() for column in self._connection.asked(sql).toArrow().columns]
+                columns = [column.to_pylist() for column in self._connection.bind(sql).toArrow().columns]
         except (client().error, ValueError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
@@ -107,7 +107,7 @@ class SparkTrialEngine:
         self._connection.session.createDataFrame(pa.table(made)).createOrReplaceTempView(_STAGED)
 
     def _view(self, name: str, select: str) -> None:
-        self._connection.asked(select).createOrReplaceTempView(name)
+        self._connection.bind(select).createOrReplaceTempView(name)
 
 
 def _micros(cell: MadeUpCell) -> int | None:

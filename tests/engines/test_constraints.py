@@ -100,7 +100,7 @@ def test_what_constraints_say(
 ) -> None:
     """And no row that lacks a declared value gets into a column that is enforced."""
     made = f"CREATE TYPE mood AS ENUM ('a', 'b'); {ZONES}; CREATE TABLE t (x {written})"
-    assert (make(made).enforced(_table(declared)) == {"x"}) is enforced
+    assert (make(made).enforced_columns(_table(declared)) == {"x"}) is enforced
     again = "DROP TABLE IF EXISTS t; DROP TABLE IF EXISTS zones; DROP TYPE IF EXISTS mood; "
     for value in refused:
         with pytest.raises((duckdb.Error, psycopg.Error), match=r"(?i)constraint|enum"):
@@ -110,7 +110,7 @@ def test_what_constraints_say(
 def test_texts_that_are_taken_for_others(duck: Callable[[str], DuckDb]) -> None:
     """'A' is 'a' to such a column's CHECK, and no declared value."""
     engine = duck("CREATE TABLE t (x VARCHAR COLLATE NOCASE NOT NULL CHECK (x IN ('a', 'b')))")
-    assert engine.enforced(_table(_column(TEXT, values=_AB))) == frozenset()
+    assert engine.enforced_columns(_table(_column(TEXT, values=_AB))) == frozenset()
 
 
 def test_files_enforce_nothing(duck: Callable[[str], DuckDb], tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_files_enforce_nothing(duck: Callable[[str], DuckDb], tmp_path: Path) ->
     del duck
     (tmp_path / "t.csv").write_text("x\n1\n", encoding="utf-8")
     engine = DuckDb({"t": TableFile(tmp_path / "t.csv", {"x": SqlType.INTEGER})})
-    assert engine.enforced(_table(_column(WHOLE, bounds=_BOUNDS))) == frozenset()
+    assert engine.enforced_columns(_table(_column(WHOLE, bounds=_BOUNDS))) == frozenset()
     engine.close()
 
 
@@ -140,7 +140,7 @@ CHECKED = "x text NOT NULL CHECK (x IN ('a', 'b'))"
 )  # fmt: skip
 def test_what_only_looks_enforced(sql: str, enforced: bool, postgres: Callable[[str], PostgresEngine]) -> None:
     """Of the very table, and of all of its rows; views, children and what is not valid keep nothing."""
-    assert (postgres(sql).enforced(_table(_column(TEXT, values=_AB))) == {"x"}) is enforced
+    assert (postgres(sql).enforced_columns(_table(_column(TEXT, values=_AB))) == {"x"}) is enforced
 
 
 @pytest.mark.parametrize("kind", ["citext", f"text{LOOSE}"])
@@ -160,4 +160,4 @@ def test_a_foreign_table_and_a_not_null_that_is_not_valid(
     sql = "CREATE TABLE t (x integer); INSERT INTO t VALUES (NULL)"
     if owner.info.server_version >= 180_000:
         sql += "; ALTER TABLE t ADD CONSTRAINT n NOT NULL x NOT VALID"
-    assert postgres(sql).enforced(declared) == frozenset()
+    assert postgres(sql).enforced_columns(declared) == frozenset()

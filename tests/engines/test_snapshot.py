@@ -178,7 +178,7 @@ def test_what_was_enforced_is_so_in_the_copy(tmp_path: Path) -> None:
     written(config)
     (tmp_path / "records.duckdb").unlink()
     engine = open_engine(config)
-    assert engine.enforced(config.policy.tables["t"]) == {"a"}
+    assert engine.enforced_columns(config.policy.tables["t"]) == {"a"}
     engine.close()
 
 

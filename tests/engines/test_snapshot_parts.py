@@ -144,7 +144,7 @@ def test_nothing_is_believed_of_the_records(tmp_path: Path) -> None:
     copied(config, 5)
     with closing(open_engine(config)) as engine:
         assert not engine.unique_keys("t")
-        assert not engine.enforced(config.policy.tables["t"])
+        assert not engine.enforced_columns(config.policy.tables["t"])
         assert not engine.kept("t").heavy
         assert not engine.kept("t").units
     assert [row[0] for row in told(config).elements()] == ["a", "a"]  # which has moved, and stands in two

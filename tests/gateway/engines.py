@@ -51,9 +51,9 @@ class Watched:
         """Return the engine's."""
         return self.engine.unique_keys(table)
 
-    def enforced(self, table: Table) -> frozenset[str]:
+    def enforced_columns(self, table: Table) -> frozenset[str]:
         """Return the engine's."""
-        return self.engine.enforced(table)
+        return self.engine.enforced_columns(table)
 
     def public_rows(self, table: str, columns: Sequence[str], limit: int) -> Sequence[Sequence[Value | None]]:
         """Return the engine's."""

@@ -22,7 +22,7 @@ class NoShadow:
         _ = types, again
         return query
 
-    def described(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
+    def describe(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
         """Say the same of the columns of every query: as many as it has outputs with a name."""
         _ = types
         return tuple(

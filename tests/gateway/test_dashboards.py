@@ -75,7 +75,7 @@ def test_errors_of_pure_epsilon_are_those_of_the_noise_that_answers(
     """The other column of the comparison, at the same ε."""
     pure = with_epsilon(with_rows(policy, "rides", "passenger", SEATS), EPSILON)
     for output in (OutputKind.COUNT, OutputKind.AVG):
-        said = SIZE.asked(output).error(float(EPSILON))
+        said = SIZE.question(output).error(float(EPSILON))
         assert _error(new_client(spread, policy=pure), output) == pytest.approx(said, rel=0.25)
 
 

@@ -32,7 +32,7 @@ class Sailing(SparkEngine):
     def measured(self, sql: str) -> Sequence[EngineRow]:
         """Return the rows of a measurement, bound and run at once."""
         try:
-            arrow = self._connection.asked(sql).toArrow()
+            arrow = self._connection.bind(sql).toArrow()
         except Exception as error:
             raise EngineFailed from error
         return list(zip(*(column.to_pylist() for column in arrow.columns), strict=True))

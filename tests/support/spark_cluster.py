@@ -89,7 +89,7 @@ def _running(directory: Path, name: str, command: Sequence[str]) -> Iterator[sub
 def _ask_once(address: str) -> None:
     """Have the workers' programs started and a shuffle done: on a busy machine longer than tests give a statement."""
     connection = SparkConnection.of(address)
-    connection.asked(
+    connection.bind(
         "SELECT id % 7 AS i, CAST(count(*) AS STRING) AS n FROM range(0, 100, 1, 2) GROUP BY id % 7"
     ).toArrow()
     connection.close()

@@ -157,7 +157,7 @@ class Admission:
         trial_engine, optimized = way
         try:
             return read(
-                trial_engine.asked(trial_engine.names.split(sql).at(place.name), Cancellation(), PATIENCE, optimized)
+                trial_engine.run(trial_engine.names.split(sql).at(place.name), Cancellation(), PATIENCE, optimized)
             )
         except (TrialEngineFailed, InternalError) as failed:
             return f"a failure ({failed})"

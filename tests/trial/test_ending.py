@@ -77,10 +77,10 @@ def test_a_trial_that_will_be_late_ends_early(
     asked = 0
 
     class Slow(DuckDbTrialEngine):
-        def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
+        def run(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
             nonlocal asked
             asked += 1
-            return super().asked(*given, **named)
+            return super().run(*given, **named)
 
     monkeypatch.setattr(time, "monotonic", lambda: time.monotonic_ns() / 10**9 + asked * trial._LONGEST / 4)
     monkeypatch.setattr(time, "process_time", time.monotonic)

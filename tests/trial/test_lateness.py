@@ -26,12 +26,12 @@ class Slow(DuckDbTrialEngine):
 
     most = 0
 
-    def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
+    def run(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
         """Count them."""
         if self.most <= 0:
             raise TrialEngineLate
         self.most -= 1
-        return super().asked(*given, **named)
+        return super().run(*given, **named)
 
 
 def _court(courts: Mapping[str, Court], most: int) -> Court:
@@ -80,9 +80,9 @@ def test_no_text_says_that_time_is_up(shop_courts: Mapping[str, Court]) -> None:
     """A client's words may stand in what an engine says: what fails with these does not pass as late."""
 
     class Failing(Slow):
-        def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
+        def run(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
             try:
-                return super().asked(*given, **named)
+                return super().run(*given, **named)
             except TrialEngineLate as late:
                 raise TrialEngineFailed(str(late)) from None
 
@@ -104,12 +104,12 @@ def test_a_join_without_order_is_given_one(shop_courts: Mapping[str, Court]) -> 
     asked: list[OptimizerLevel] = []
 
     class Joining(DuckDbTrialEngine):
-        def asked(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
+        def run(self, *given: Any, **named: Any) -> Sequence[EngineRow]:
             how = given[3] if len(given) > 3 else OptimizerLevel.AS_SERVED
             asked.append(how)
             if how is OptimizerLevel.NOT:
                 raise TrialEngineLate
-            return super().asked(*given, **named)
+            return super().run(*given, **named)
 
     court = shop_courts["duckdb"]
     made = StatementTrial(court.trial._subject, Joining, "tests", court.emitter, TriedForms(None), TrialMode.FORMS)

@@ -44,5 +44,5 @@ def test_spans_are_made_up_as_such(tmp_path: Path, spark_server: str) -> None:
         assert trial_court.tried("SELECT avg(minutes) FROM calls", "owner").new
         trial_engine = trial_court.trial._ready()
         text = trial_engine.names.split(f"SELECT count(waited) FROM {engine.named('calls')}").at("w0")
-        assert int(str(trial_engine.asked(text, Cancellation(), 60.0)[0][0])) > 0
+        assert int(str(trial_engine.run(text, Cancellation(), 60.0)[0][0])) > 0
         engine.close()

@@ -336,7 +336,7 @@ class DuckDb:
             self._unique[table] = frozenset(frozenset(names) for (names,) in keys)
         return self._unique[table]
 
-    def enforced(self, table: Table) -> frozenset[str]:
+    def enforced_columns(self, table: Table) -> frozenset[str]:
         """Return the columns whose NOT NULL, CHECK, enumeration or foreign key keeps rows as declared; files have none."""
         return enforced_columns(
             table, self._constraints(table.name), self.columns(table.name), self.named, self.dialect

@@ -402,7 +402,7 @@ class PostgresEngine:
         """Return the columns of each valid, immediate, unconditional unique index of columns alone."""
         return self._catalogue(table).unique
 
-    def enforced(self, table: Table) -> frozenset[str]:
+    def enforced_columns(self, table: Table) -> frozenset[str]:
         """Return the columns whose valid NOT NULL, CHECK, enumeration or foreign key keeps rows as declared."""
         catalogue = self._catalogue(table.name)
         return enforced_columns(table, catalogue.constraints, catalogue.types, self.named, self.dialect)

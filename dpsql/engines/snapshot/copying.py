@@ -165,7 +165,7 @@ class Progress:
             yield name, item
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def reporting(self) -> Iterator[None]:
         """Tell again and again, until the block ends."""
         over = threading.Event()
 

@@ -58,7 +58,7 @@ class SnapshotEngine(DuckDb):
         """Return where a table was copied to: all of its name is the copy's."""
         return "main", table
 
-    def enforced(self, table: Table) -> frozenset[str]:
+    def enforced_columns(self, table: Table) -> frozenset[str]:
         """Return the columns that the records' engine kept as declared when the copy was begun."""
         return frozenset(self._enforced.get(table.name, ()))
 

@@ -211,14 +211,16 @@ def _copied(
             enforced: dict[str, tuple[str, ...]] = {}
         else:
             require_tables(config.policy, engine)
-            enforced = {name: tuple(sorted(engine.enforced(table))) for name, table in config.policy.tables.items()}
+            enforced = {
+                name: tuple(sorted(engine.enforced_columns(table))) for name, table in config.policy.tables.items()
+            }
         plans = copy.plans(engine)
         missing = {table: plan.missing for table, plan in plans.items() if plan.missing is not None}
         with _writer(config) as connection, stopping_when_cancelled(connection.interrupt, _FOREVER, cancellation):
             for path, name in ((file, _FRESH), (staged, _STAGED)):
                 connection.execute(f"ATTACH {duckdb_literal(str(path))} AS {name}")
                 path.chmod(0o600)
-            with progress.told():
+            with progress.reporting():
                 connection.execute("BEGIN")
                 target, piece = (connection, _STAGED), file.with_suffix(".rows")
                 unique = dict(_filled(engine, config, target, piece, progress, cancellation, missing=missing))

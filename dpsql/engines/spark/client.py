@@ -107,7 +107,7 @@ class SparkConnection:
 
     def product(self) -> tuple[str, str]:
         """Return the server's name and version: what is not Spark calls itself Spark where it is asked by Spark's ways."""
-        (version,) = self.asked("SELECT version()").toArrow().column(0).to_pylist()
+        (version,) = self.bind("SELECT version()").toArrow().column(0).to_pylist()
         number = str(version).partition(" ")[0]
         return "Spark" if int(number.partition(".")[0]) >= _LEAST else "Sail", number
 
@@ -132,7 +132,7 @@ class SparkConnection:
         if other is not None:
             raise SparkUnsettledError(other)
 
-    def asked(self, sql: str) -> Any:
+    def bind(self, sql: str) -> Any:
         """Return a statement that the server has parsed and bound; no row is read."""
         # Between brackets the grammar has room for nothing but a query.
         query = f"SELECT * FROM ({with_backquotes(sql)}) AS answer"  # noqa: S608

@@ -80,7 +80,7 @@ class SparkPrepared:
         session = self.connection.session
         session.addTag(self.tag)
         try:
-            frame = self.frames[sql] if sql in self.frames else self.connection.asked(sql)
+            frame = self.frames[sql] if sql in self.frames else self.connection.bind(sql)
             columns = [column.to_pylist() for column in frame.toArrow().columns]
         finally:
             session.removeTag(self.tag)
@@ -122,7 +122,7 @@ class SeenTable:
             Exception: Spark's own; there is no server, or no permission.
         """
         try:
-            frame = connection.asked(f"SELECT * FROM {table_in_cluster(place)}")  # noqa: S608
+            frame = connection.bind(f"SELECT * FROM {table_in_cluster(place)}")  # noqa: S608
         except client().error as error:
             if is_gone(error) or not is_missing(error):
                 raise
@@ -179,7 +179,7 @@ class SparkEngine:
         del table
         return frozenset()
 
-    def enforced(self, table: Table) -> frozenset[str]:
+    def enforced_columns(self, table: Table) -> frozenset[str]:
         """Return none: Spark enforces no constraint."""
         del table
         return frozenset()
@@ -189,7 +189,7 @@ class SparkEngine:
         types = self.columns(table)
         names = ", ".join(public_column(name, types[name], self.dialect) for name in columns)
         with _told(f'public table "{table}" can\'t be read'):
-            arrow = self._connection.asked(f"SELECT {names} FROM {self.named(table)} LIMIT {limit + 1}").toArrow()  # noqa: S608
+            arrow = self._connection.bind(f"SELECT {names} FROM {self.named(table)} LIMIT {limit + 1}").toArrow()  # noqa: S608
             rows = zip(*(column.to_pylist() for column in arrow.columns), strict=True)
             return [[exact_value(cell) for cell in row] for row in rows]
 
@@ -209,7 +209,7 @@ class SparkEngine:
 
     def _prepared(self, statements: Sequence[str], timeout: float, cancellation: Cancellation) -> SparkPrepared:
         connection = self._live()
-        frames = {sql: connection.asked(sql) for sql in dict.fromkeys(statements)}
+        frames = {sql: connection.bind(sql) for sql in dict.fromkeys(statements)}
         read = [table for table in self._places if any(self.named(table) in sql for sql in statements)]
         return SparkPrepared(connection, frames, partial(self._changed, connection, read), timeout, cancellation)
 

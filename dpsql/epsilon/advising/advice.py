@@ -154,7 +154,7 @@ class Size:
         """Return how many rows a group is expected to have."""
         return rows_per_group(self.counted, self.groups)
 
-    def asked(self, output: OutputKind, rows: Fraction | None = None) -> SoughtAnswer:
+    def question(self, output: OutputKind, rows: Fraction | None = None) -> SoughtAnswer:
         """Return a question for one statistic of a group, of the usual size unless given."""
         return SoughtAnswer(output, self.max_rows, self.in_group if rows is None else rows, self.typical)
 
@@ -225,7 +225,7 @@ class Affordable:
     @classmethod
     def of(cls, output: OutputKind, level: NoiseLevel, size: Size, budget: Fraction) -> "Affordable":
         """Return what a question of a level costs, and how many the budget pays for."""
-        offer = price_question(size.asked(output), level, budget)
+        offer = price_question(size.question(output), level, budget)
         reached = offer.error <= level.error
         return cls(offer.epsilon, int(budget / offer.epsilon), offer.error, offer.answered, reached)
 
@@ -276,5 +276,5 @@ def _examples(size: Size, epsilon: Fraction) -> tuple[Example, ...]:
         for groups in dict.fromkeys((1, size.groups))
         for output in OutputKind
         for rows in (rows_per_group(size.counted, groups),)
-        for asked in (size.asked(output, rows),)
+        for asked in (size.question(output, rows),)
     )

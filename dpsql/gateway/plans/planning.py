@@ -426,7 +426,7 @@ class Described:
             if (columns := self.known.columns(text, given)) is not None:
                 self.descriptions[text] = columns
         missing = [text for text in dict.fromkeys(probes) if text not in self.descriptions]
-        for text, columns in zip(missing, self.binder.described(missing, self.types) if missing else (), strict=True):
+        for text, columns in zip(missing, self.binder.describe(missing, self.types) if missing else (), strict=True):
             self.descriptions[text] = columns
             self.known.keep_columns(text, given, columns)
 

@@ -48,9 +48,9 @@ class _OnlyBound:
         """Return a query as PostgreSQL writes it."""
         return self.binder.canonical(query, types, again=again)
 
-    def described(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
+    def describe(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
         """Return the columns of queries."""
-        return self.binder.described(queries, types)
+        return self.binder.describe(queries, types)
 
 
 def with_checked_views(policy: Policy, binder: Binder) -> Policy:

@@ -129,7 +129,7 @@ def dashboard(size: Size, plan: EpsilonPlan, questions: int, delta: Fraction = D
     compared = tuple(
         ErrorComparison(
             output,
-            size.asked(output).error(float(pure)),
+            size.question(output).error(float(pure)),
             error_of_rho(output, size, per_query, size.max_rows),
             error_of_rho(output, size, per_query, length(size)) if spreads else None,
         )
@@ -156,7 +156,7 @@ def error_of_rho(output: OutputKind, size: Size, epsilon: Fraction, limit: int) 
 
 
 def _kept(output: OutputKind, size: Size, epsilon: Fraction) -> float:
-    return size.asked(output).error(float(epsilon))
+    return size.question(output).error(float(epsilon))
 
 
 def _weight(output: OutputKind, mean: float) -> float:

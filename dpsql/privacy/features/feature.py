@@ -28,6 +28,8 @@ class Shape(Enum):
     In the cells t = (u + 1)/2: the three Bernstein polynomials of degree 2.
     """
 
+    # Why all are in [−1, 1]: then one row moves each coordinate by 1 at most, and one scale of noise is right for all
+    # of them. A mean of fares is read off two: Σ u of the fares brought to [−1, 1], and the count.
     ONE = "1"
     SIGN = "2·1[condition] − 1"
     VALUE = "u(x)"
@@ -39,6 +41,8 @@ class Shape(Enum):
     HIGH = "t²"
 
 
+# The three are never negative and add up to 1, so that a row's sum over them is 1 and not 3: the total is the norm that
+# they are small in. Count, mean and variance are all sums of them.
 CELLS = (Shape.LOW, Shape.BETWEEN, Shape.HIGH)
 
 
@@ -196,6 +200,8 @@ def count_weights(readout: Readout) -> Weights:
     feature = readout.count
     if feature is None:
         raise InternalError
+    # SIGN is 2·[condition] − 1, which uses all of [−1, 1] where a plain [condition] would use half: the number of rows
+    # for which it holds is (all + Σ SIGN)/2.
     if feature.shape is Shape.ONE:
         return {feature: _WHOLE}
     return {ONE.within(feature.block): _HALF, feature: _HALF}
@@ -208,6 +214,7 @@ def mean_weights(readout: Readout, mean: Number, argument: ArgumentSums = FIRST)
 
 def variance_weights(readout: Readout, at: MeanAndVariance, argument: ArgumentSums = FIRST) -> Weights:
     """Return the weights of the features in the variance of u, or of v."""
+    # The line VARIANCE above, times N.
     count = scale_weights(count_weights(readout), at.mean**2 - at.variance + _HALF)
     return add_weights(count, {readout.at(argument.value): -2 * at.mean}, {readout.at(argument.square): _HALF})
 
@@ -297,13 +304,14 @@ def covariance(readout: Readout, estimates: Estimates, n: float) -> float:
 
 
 def _clamped(value: float, least: float) -> float:
+    # To clamp a released value is post-processing: it can take an impossible value away, and reveals nothing.
     return min(max(value, least), 1.0)
 
 
 # The record of a statistic that is read off noisy sums: the one place that has all of it.
 #
-# A new statistic is a name in `rewrite/syntax/aggregate_names.py`, one of the classes in files beside it (`counts`, `means`,
-# `spreads`, `pairs`, `regression`, `lines`), and its line in `known_statistics.py`, without which nothing type-checks.
+# A new statistic is a name in `rewrite/syntax/named/aggregate_names.py`, a class in `known_statistics.py`, and its line in
+# the table there, without which nothing type-checks.
 
 Reach = Callable[[Weights], float]
 """Returns how far the noise of a weighted sum of features reaches in 95 % of all releases, in rows."""
@@ -398,6 +406,8 @@ class Statistic(ABC):
 Combination = Mapping[int, Number]
 """Places of coordinates, and how many times each is to be taken."""
 
+# In a cube of d coordinates each has a variance of (d + 1)(d + 2)/3 · t², t being the scale: of 40 each has 17 times the
+# deviation of one by itself, where noise of its own for each part of ε would have 40 times.
 MOST_FEATURES, _MOST_IN_BLOCKS = 40, 400
 """How many coordinates one block may have, and all of them together."""
 

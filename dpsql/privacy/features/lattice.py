@@ -19,6 +19,7 @@ _PRODUCT = 2**60
 """The limit of a weight times two values: it leaves 64 bits room."""
 HEAVIEST = 2**34
 """The largest weight of a row."""
+# Their sums have the square of S in them, and so S is smaller: two values and a weight have to fit into 64 bits.
 _SQUARED = frozenset({Shape.SQUARE, Shape.PRODUCT, *CELLS})
 
 

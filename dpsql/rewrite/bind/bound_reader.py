@@ -260,7 +260,7 @@ class Binder(Protocol):
             DpsqlError: PostgreSQL refuses it, or it is none.
         """
 
-    def described(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
+    def describe(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
         """Return the columns of queries in such words."""
 
 

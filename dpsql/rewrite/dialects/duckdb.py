@@ -24,6 +24,7 @@ _FEW_TEXTS = 16
 """Up to so many texts are compared one by one."""
 _SHARED_FROM = 8
 """From how many rows on that count two units share a counter of what is heavy."""
+# DuckDB has a perfect hash for keys of few bits: an array of groups, without a hash table.
 _NARROW = (("UTINYINT", 0, 255), ("TINYINT", -128, 127), ("SMALLINT", -(2**15), 2**15 - 1))
 _TYPES: Mapping[SqlType, str] = {
     SqlType.DOUBLE: "DOUBLE",
@@ -104,6 +105,8 @@ class DuckDbDialect(PostgresFunctions):
     def double(self, value: Fraction) -> str:
         """Return `1.5e0`: without an exponent it would be a decimal."""
         try:
+            # `repr` writes the shortest decimal that reads back as the same double, so the engine computes with the
+            # number that planning did.
             text = repr(float(value))
         except OverflowError:
             return self.not_finite("Infinity" if value > 0 else "-Infinity")

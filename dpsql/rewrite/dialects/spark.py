@@ -138,6 +138,8 @@ class SparkDialect(PlainForms):
 
     def nearest(self, text: str, type_: SqlType, *, most: int) -> str:
         """Return a cast, which cuts off, of what was rounded before."""
+        # The trick of C libraries: at that size doubles have no digits behind the point, so the sum is rounded to a
+        # whole number by the processor, to even where it is a tie.
         rounded = f"({text}) + {_SHIFT} - {_SHIFT}" if most < _SHIFTABLE else self.round_to_even(text)
         return self.cast(rounded, type_)
 

@@ -67,7 +67,7 @@ class OracleSession:
         for session in self._all:
             self._free.put(session)
 
-    def described(
+    def describe(
         self, user: str, settings: Settings, question: ConstantQuestion, *, in_iso: bool = False
     ) -> ConstantCursor:
         """Return the answer to a SELECT over public values for a user; times are written as in the session, or in ISO 8601.
@@ -76,9 +76,9 @@ class OracleSession:
             SyntaxFailed: PostgreSQL can't evaluate it; its message is about public values only.
             TooComplex: earlier ones of the user's are evaluated still, though nobody waits for them.
         """
-        return self.asked(user, partial(_described, settings, question, in_iso))
+        return self.ask(user, partial(_described, settings, question, in_iso))
 
-    def asked(self, user: str, work: Callable[[OracleConnection], _T]) -> _T:
+    def ask(self, user: str, work: Callable[[OracleConnection], _T]) -> _T:
         """Return what comes of asking one of the sessions for a user; `work` leaves its connection as it has found it.
 
         Raises:
@@ -389,10 +389,10 @@ class ShadowOracle:
 
     def _asked(self, question: ConstantQuestion) -> ConstantRows:
         """Return values with their types: times in ISO 8601, and all else as in the session, where texts may be of times."""
-        rows = self._session.described(self._user, self._settings, question).fetchall()
+        rows = self._session.describe(self._user, self._settings, question).fetchall()
         if not self._has_own_style(type_ or "" for _, type_ in rows):
             return rows
-        return self._session.described(self._user, self._settings, question, in_iso=True).fetchall()
+        return self._session.describe(self._user, self._settings, question, in_iso=True).fetchall()
 
     def _has_own_style(self, types: Iterable[str]) -> bool:
         """Return whether the session writes values of one of these types in another style than planning reads."""
@@ -441,7 +441,7 @@ class ShadowOracle:
         return answer
 
     def _described(self, question: ConstantQuestion, *, in_iso: bool) -> PublicAnswer:
-        answer = self._session.described(self._user, self._settings, question, in_iso=in_iso)
+        answer = self._session.describe(self._user, self._settings, question, in_iso=in_iso)
         columns, result = answer.description or (), answer.pgresult
         if result is None:
             raise InternalError
@@ -476,14 +476,14 @@ class ShadowOracle:
     def canonical(self, query: str, types: Sequence[str], *, again: bool = False) -> str:
         """Return a query as PostgreSQL writes it; see `Binder`."""
         try:
-            return self._session.asked(self._user, partial(canonical_text, query, types, self._settings, again=again))
+            return self._session.ask(self._user, partial(canonical_text, query, types, self._settings, again=again))
         except (SyntaxFailed, Unsupported) as failed:
             raise not_bound(failed) from None
 
-    def described(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
+    def describe(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
         """Return the columns of queries in such words; see `Binder`."""
         try:
-            return self._session.asked(self._user, partial(described_columns, queries, types, self._settings))
+            return self._session.ask(self._user, partial(described_columns, queries, types, self._settings))
         except (SyntaxFailed, Unsupported) as failed:
             raise not_bound(failed) from None
 

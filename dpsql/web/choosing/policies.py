@@ -42,15 +42,15 @@ class _Question:
 
     def served(self, output: OutputKind, cap: Fraction) -> PricedQuestion:
         """Return what a question for one statistic costs in all, and gets; a median as much as it takes not to be NULL."""
-        offer, size = price_question(self.size.asked(output), self.level, cap), self.size
+        offer, size = price_question(self.size.question(output), self.level, cap), self.size
         if offer.answered or output is not OutputKind.MEDIAN or output not in self.outputs:
             return offer
         epsilon = min(median_epsilon(contribution=size.max_rows, rows=size.in_group), cap)
         return replace(
             offer,
             epsilon=max(epsilon, offer.epsilon),
-            error=size.asked(output).error(float(epsilon)),
-            answered=size.asked(output).is_answered(epsilon),
+            error=size.question(output).error(float(epsilon)),
+            answered=size.question(output).is_answered(epsilon),
         )
 
     def cap(self, each: Fraction) -> Fraction:
@@ -161,7 +161,7 @@ def _statistic(output: OutputKind, question: _Question, each: Fraction) -> Json:
     """Return what a role with the lines below can ask of one statistic, at which error and how often."""
     offer, alone = (
         question.served(output, question.cap(each)),
-        price_question(question.size.asked(output), question.level, each),
+        price_question(question.size.question(output), question.level, each),
     )
     return {
         "name": output,

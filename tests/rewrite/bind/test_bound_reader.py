@@ -74,7 +74,7 @@ class _Otherwise:
         _ = types
         return query if not again or "count" not in query else f"{query} -- otherwise"
 
-    def described(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
+    def describe(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
         """Say nothing."""
         raise NotImplementedError(queries, types)
 

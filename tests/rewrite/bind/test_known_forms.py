@@ -62,7 +62,7 @@ def test_postgresql_says_the_same_of_all_texts_of_a_form(part: int, world: World
         place = locate_lone_query(sql)
         try:
             text = shadow.canonical(sql if place is None else sql[place[1] : place[2]], ())
-            columns = shadow.described([text], ())
+            columns = shadow.describe([text], ())
         except DpsqlError:
             continue
         form = form_of(text)
@@ -77,7 +77,7 @@ def test_postgresql_says_the_same_of_all_texts_of_a_form(part: int, world: World
                 continue  # which PostgreSQL writes otherwise, or OFFSET 5 LIMIT 9 after OFFSET 5 LIMIT 5
             seen += 1
             assert other_is_read == is_read, other
-            assert shadow.described([other], ()) == columns, other
+            assert shadow.describe([other], ()) == columns, other
     assert seen > 30
 
 
@@ -128,8 +128,8 @@ class _Counting:
         self.asked.append(query)
         return self._binder.canonical(query, types, again=again)
 
-    def described(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
-        return self._binder.described(queries, types)
+    def describe(self, queries: Sequence[str], types: Sequence[str]) -> tuple[tuple[ColumnDescription, ...], ...]:
+        return self._binder.describe(queries, types)
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -205,7 +205,7 @@ class Vocabulary:
         self._begins = frozenset(pair.split(" ")[0] for pair in self._pairs)
         self._signs = {**signs, **{sign: kind for sign, kind in keywords.items() if not sign[0].isalpha()}}
 
-    def told(self, tokens: Sequence[Token]) -> list[ParserToken] | None:
+    def known_tokens(self, tokens: Sequence[Token]) -> list[ParserToken] | None:
         """Return the parser's tokens; None where there is one that the parser does not know."""
         told: list[ParserToken] = []
         pending = list(tokens)[::-1]
@@ -424,7 +424,7 @@ def parse_query(text: str) -> exp.Query | None:
     """
     try:
         text = _PRECISE.sub(r"interval_\1_", text)
-        parser_tokens = _VOCABULARY.told(tuple(tokens(text)))
+        parser_tokens = _VOCABULARY.known_tokens(tuple(tokens(text)))
         trees = [] if parser_tokens is None else _CLIENT.parser().parse(parser_tokens, text)
     except (SqlglotError, DpsqlError, TooComplexError):
         return None

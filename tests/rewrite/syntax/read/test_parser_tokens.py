@@ -20,7 +20,7 @@ TOLD = {
 @pytest.mark.parametrize(("text", "told"), TOLD.items())
 def test_tokens_are_told(text: str, told: list[tuple[str, str]]) -> None:
     """What is one sign to PostgreSQL may be two; words of other systems are names."""
-    parser_tokens = _VOCABULARY.told(tuple(tokens(text)))
+    parser_tokens = _VOCABULARY.known_tokens(tuple(tokens(text)))
     assert parser_tokens is not None
     assert [(token.token_type.name, token.text) for token in parser_tokens] == told
     assert (parser_tokens[0].start, parser_tokens[-1].end) == (0, len(text) - 1)
@@ -35,4 +35,4 @@ def test_every_word_of_postgresqls_is_left(world: World) -> None:
 
 def test_what_the_parser_does_not_know_is_not_told() -> None:
     """PostgreSQL writes such numbers nowhere."""
-    assert _VOCABULARY.told(tuple(tokens("1.5e3"))) is None
+    assert _VOCABULARY.known_tokens(tuple(tokens("1.5e3"))) is None
