@@ -102,17 +102,13 @@ class _Listed:
     question: WrittenQuestion
     told: Told | None = None
     planned: bool = False
+    marks: list[str] = field(default_factory=list)
+    """Of each measurement a word that a question has, too, which may be read off it; "" for any question."""
 
     def may_tell(self, words: frozenset[str]) -> bool:
         """Return whether a question with these words may be read off it."""
         told = self.question.words
         return told is None or any(some <= words for some in told)
-
-    @property
-    def marks(self) -> Iterator[str]:
-        """Yield of each measurement a word that a question has, too, which may be read off it; "" for any question."""
-        words = self.question.words
-        yield from [""] if words is None else (min(some, default="") for some in words)
 
     @property
     def groups(self) -> int:
@@ -140,7 +136,10 @@ class _OfRole:
                 question, self.last = read_question(release.question), release.number
                 if question is not None:
                     self.releases.append(listed := _Listed(release, question))
-                    for word in listed.marks:
+                    for words in question.words or [frozenset()]:
+                        # The rarest tells most: what all questions about a table have in common tells nothing.
+                        word = min(words, key=lambda word: len(self.pending.get(word, ())), default="")
+                        listed.marks.append(word)
                         self.pending[word][release.number] = listed
         if gone := self.releases[:-_MOST]:
             del self.releases[:-_MOST]
