@@ -316,7 +316,7 @@ class Gateway(PlannedQuestions):
                     if isinstance(part.measurement, RowsPerUnit):
                         ladders[part.identity] = exact
                     with times.timed("release"):
-                        release = measuring.release(exact).to_bytes()
+                        release = measuring.release(exact)
                 paid.keep(part, release)
         return paid.releases, paid.statement.nearing
 

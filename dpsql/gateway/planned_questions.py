@@ -187,7 +187,7 @@ class KnownPlans:
 
 def _shown(paid_releases: PaidReleases, profile: Profile) -> Hashable:
     """Return the releases with what they are stored under, and whose release the profile is."""
-    return (*profile.releases, *((key, release) for key, (_, release) in paid_releases.items()))
+    return (*profile.releases, *((key, release.to_bytes()) for key, (_, release) in paid_releases.items()))
 
 
 def _written(value: object) -> int:

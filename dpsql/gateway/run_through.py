@@ -62,6 +62,7 @@ class _MadeUp:
         finder = None if part.finds_keys is None else drawn[part.finds_keys.identity].best[1]
         rows = _large_enough(part.measurement, self.rows_of(waiting))
         entropy = interruptible(Random().randbytes, self.reading.cancellation)  # noqa: S311 # of nobody's sums
+        # Written and read, too, as the ledger will have it.
         return Release.from_bytes(release_of(part, rows, finder, entropy).to_bytes())
 
 

@@ -46,7 +46,7 @@ class Knowledge:
     """What a role has paid for in this epoch: its profile, and releases of a statement by its measurements' identities."""
 
     profile: Profile = NOTHING_KNOWN
-    releases: Mapping[str, bytes] = field(default_factory=dict)
+    releases: Mapping[str, Release] = field(default_factory=dict)
 
 
 NO_KNOWLEDGE = Knowledge()
@@ -70,8 +70,7 @@ def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None
     if (release := known.releases.get(search.identity)) is not None:
         if not isinstance(search.measurement, RowsPerUnit):
             raise InternalError
-        cells = Release.from_bytes(release).numbers[0]
-        chosen = chosen_by(search.measurement, cells, measured, groups, paid=paid)
+        chosen = chosen_by(search.measurement, release.numbers[0], measured, groups, paid=paid)
         return ForeseenBound(chosen, None, "as released for these rows before")
     last = search.measurement.rungs[-1] if isinstance(search.measurement, RowsPerUnit) else _MUCH
     of_table = known.profile.of(measured.bound.unit.table) if measured.bound.once else None

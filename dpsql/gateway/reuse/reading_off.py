@@ -34,7 +34,7 @@ from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.release import Draws, Release
+from dpsql.privacy.release.release import Draws
 from dpsql.privacy.release.target import is_aimed, is_met
 from dpsql.privacy.reuse.derived_draws import DerivedDraws
 from dpsql.privacy.reuse.lens import Lens, ToldNoise, lens, needed_sums
@@ -525,9 +525,7 @@ class ReadingOff:
             return NOTHING_READ
         return ReadOff(
             {
-                identity: DerivedDraws.through(
-                    through, Draws.of((told.measurement, Release.from_bytes(stored[told.key])))
-                )
+                identity: DerivedDraws.through(through, Draws.of((told.measurement, stored[told.key])))
                 for identity, (told, through) in there.items()
             },
             {identity: told for identity, (told, _) in there.items()},
