@@ -39,12 +39,11 @@ from dpsql.gateway.pricing import (
     following,
     read_draws,
 )
-from dpsql.gateway.rehearsal import is_tried, rehearsal
+from dpsql.gateway.rehearsal import rehearsal
 from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid, Work
 from dpsql.gateway.reuse.reading_off import ReadingOff, ReadOff, ToldReleases
 from dpsql.gateway.run_through import no_rows, run_through
 from dpsql.gateway.session_settings import check_setting, is_clamped, session_digits
-from dpsql.gateway.stand_ins import stand_ins
 from dpsql.gateway.standing import StandingStatement, StandingStatements
 from dpsql.gateway.standing_reading import StandingReading, StandingReadings
 from dpsql.interrupt import PROCESSOR_SECONDS, ended_when_overdue
@@ -153,7 +152,7 @@ class Gateway(PlannedQuestions):
         match self._way(asked):
             case Explained(prefix=prefix):
                 explained, first = partial(self._explained, asked, prefix), self._tried_first(asked)
-                return explained() if first is None else Unpaid(explained, partial(iter, ()), trial=first)
+                return explained() if first is None else Unpaid(explained, trial=first)
             case Declared():
                 return self._reply(asked, asked.plan, {})
             case StandingStatement() as standing:
@@ -188,7 +187,7 @@ class Gateway(PlannedQuestions):
                 known = Knowledge(self._profiles.of(request), {})
                 return Reply(explain(priced, prefix, deps.engine.edition, known, free))
             case ProfileStatement():
-                return Unpaid(partial(self._taken, request), partial(iter, ()))
+                return Unpaid(partial(self._taken, request))
 
     def _public(self, analyzed: AnalyzedStatement, request: Request) -> Reply | None:
         """Return the reply to a statement of which no record tells anything; None where rows of units have to be measured.
@@ -265,14 +264,8 @@ class Gateway(PlannedQuestions):
         """Return work that pays, with all that may fail before it, free."""
         request, analyzed = asked.request, asked.analyzed
         assert analyzed is not None
-        return Unpaid(
-            work,
-            partial(stand_ins, asked.plan, analyzed.statement, request.question.text, self._reading(request)),
-            rehearsal(request.question.text, analyzed, self._deps.policy),
-            is_tried(analyzed),
-            self._tried_first(asked),
-            partial(self._run_through, asked),
-        )
+        tried = rehearsal(request.question.text, analyzed, self._deps.policy, asked.plan, self._reading(request))
+        return Unpaid(work, tried, self._tried_first(asked), partial(self._run_through, asked))
 
     # Each way to its reply.
 
@@ -377,7 +370,7 @@ class Gateway(PlannedQuestions):
 
         claims = self._standing_read.claims(reading, request)
         request.receipt.note(claims)
-        return Unpaid(work, partial(iter, ())) if reading.left(claims) else told()
+        return Unpaid(work) if reading.left(claims) else told()
 
     def _explained(self, asked: Asked, prefix: str) -> Reply:
         """Return the reply that explains a plan, with its free parts."""
@@ -499,4 +492,4 @@ def _is_plan_of_rows(analyzed: AnalyzedStatement) -> bool:
 
 def splice(priced: PricedPlan, drawn: Drawn, reading: Reading) -> str:
     """Return the statement with its releases in the places of private rows."""
-    return priced.plan.text(reading.tables(priced, drawn))
+    return reading.over(priced, drawn)

@@ -95,7 +95,7 @@ def run_through(priced: PricedPlan, rows_of: MadeUpRows, reading: Reading) -> st
         if not priced.plan.scopes:  # the profile, which is no statement's
             return None
         drawn = with_profile(by_best(priced, drawn)[1], priced, reading.profile)
-        text = priced.plan.text(reading.tables(priced, drawn))
+        text = reading.over(priced, drawn)
         notices(priced, drawn, reading)
     except (QueryCanceled, TooComplex):
         raise
