@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -134,6 +134,25 @@ def failure_of(error: Exception, cancellation: Cancellation) -> Failure | None:
             return Failure(FailureKind.BROKEN, f"{type(error).__name__} in {where}, line {frames[-1].lineno}")
 
 
+@contextmanager
+def failing_alike(paid: PaidStatement, key: str, cancellation: Cancellation) -> Iterator[None]:
+    """Store it if a measurement fails: the same question gets the same error again, and it is counted.
+
+    From the moment the engine is asked nothing may depend on data but the release; a row may be the cause of every
+    failure. A client's cancel, and an engine that goes away, are no row's doing: they leave only the charge.
+    """
+    try:
+        yield
+    except EngineLost:
+        raise
+    except Exception as error:  # of any kind
+        failure = failure_of(error, cancellation)
+        if failure is None:
+            raise
+        paid.fail(key, failure)
+        raise failure.how.error() from None
+
+
 _MARGIN = 120.0
 """Seconds that may pass between a charge and what is counted from it, and until an engine stops when time is up."""
 
@@ -222,23 +241,9 @@ class PaidPlan:
         """Return the release that found the keys of a measurement, None if they are declared."""
         return None if part.finds_keys is None else self.stored[self.key(part.finds_keys)]
 
-    @contextmanager
-    def failing_alike(self, part: PricedMeasurement) -> Iterator[None]:
-        """Store it if a measurement fails: the same question gets the same error again, and it is counted.
-
-        From the moment the engine is asked nothing may depend on data but the release; a row may be the cause of every
-        failure. A client's cancel, and an engine that goes away, are no row's doing: they leave only the charge.
-        """
-        try:
-            yield
-        except EngineLost:
-            raise
-        except Exception as error:  # of any kind
-            failure = failure_of(error, self.ready.request.cancellation)
-            if failure is None:
-                raise
-            self.statement.fail(self.key(part), failure)
-            raise failure.how.error() from None
+    def failing_alike(self, part: PricedMeasurement) -> AbstractContextManager[None]:
+        """Store it if a measurement fails; see `failing_alike`."""
+        return failing_alike(self.statement, self.key(part), self.ready.request.cancellation)
 
     def keep(self, part: PricedMeasurement, release: Release) -> None:
         """Store a release; where another process was faster, its own takes the place of ours."""

@@ -80,6 +80,12 @@ class PricedPlan:
         yield self
 
 
+def with_scopes(priced: PricedPlan, scopes: Sequence[PricedScope]) -> PricedPlan:
+    """Return a plan with other scopes in its places: of some of its groups."""
+    plans = (replace(planned, plan=scope.plan) for planned, scope in zip(priced.plan.scopes, scopes, strict=True))
+    return replace(priced, plan=replace(priced.plan, scopes=tuple(plans)), scopes=tuple(scopes))
+
+
 def price(
     plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter, *, counts_rho: bool = False
 ) -> PricedPlan:

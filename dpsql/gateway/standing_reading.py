@@ -15,10 +15,10 @@ from fractions import Fraction
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import StandingClaim
 from dpsql.engines.base import SnapshotVersion
-from dpsql.errors import DpsqlError, InternalError, QueryCanceled
+from dpsql.errors import InternalError
 from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.measuring import account, read_question
-from dpsql.gateway.pricing import Drawn, PricedPlan
+from dpsql.gateway.measuring import account
+from dpsql.gateway.pricing import Drawn, PricedPlan, with_scopes
 from dpsql.gateway.request import Request
 from dpsql.gateway.reuse.reading_off import Lenses, PlannedAgain, Told
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
@@ -148,11 +148,7 @@ class StandingReading:
     def narrowed(self, claims: Claims) -> tuple[PricedPlan, Drawn]:
         """Return the plan with the groups of which something was measured, and what is read of these."""
         drawn: dict[str, Draws] = {}
-        scopes = [self._scope(scope, claims, drawn) for scope in self.priced.scopes]
-        plans = tuple(
-            replace(planned, plan=scope.plan) for planned, scope in zip(self.priced.plan.scopes, scopes, strict=True)
-        )
-        return replace(self.priced, plan=replace(self.priced.plan, scopes=plans), scopes=tuple(scopes)), drawn
+        return with_scopes(self.priced, [self._scope(scope, claims, drawn) for scope in self.priced.scopes]), drawn
 
     def _seen(self, scope: PricedScope, claims: Claims, closed: datetime | None = None) -> list[Lens]:
         """Return how the parts of a scope are read off what was measured."""
@@ -269,24 +265,15 @@ class StandingReadings:
 
     def _planned_again(self, text: str, payer: Account, request: Request) -> Iterator[_PlannedQuestion]:
         """Yield the standing questions of a statement."""
-        read = read_question(text)
-        if read is None:
+        planned = self._planned(text, request)
+        if planned is None or self._standing.not_here(planned.priced, payer.role) is not None:
             return
-        try:
-            priced = self._planned(read.statement, read.arguments, read.settings, request)
-            whole = session_epsilon(read.settings, payer.role, payer.role.per_query.epsilon)
-        except QueryCanceled:
-            raise
-        except DpsqlError:
-            return
-        if priced is None or self._standing.not_here(priced, payer.role) is not None:
-            return
-        every = [(scope.plan, part) for scope in priced.scopes for part in scope.parts]
+        every = [(scope.plan, part) for scope in planned.priced.scopes for part in scope.parts]
         now, kind = self._standing.now(), payer.role.protects
         found = {part.identity: recognize_question(plan, part, kind, now) for plan, part in every}
         parts = sharing({identity: part for identity, part in found.items() if isinstance(part, StandingPart)})
         for part in parts.values():
-            yield _PlannedQuestion(read.statement, part, whole)
+            yield _PlannedQuestion(planned.statement, part, planned.epsilon)
 
     def _read(
         self, identity: str, wanted: WantedSums, needed: tuple[Feature, ...], paid: _Paid, request: Request
