@@ -255,8 +255,10 @@ def described_columns(
     """Return the columns of queries in PostgreSQL's words; see `Binder`."""
     server = connection.pgconn
     _begin(connection, settings, again=True)
-    given = [_ours(connection, [f"SELECT {literal(type_)}::regtype::oid::text"]).get_value(0, 0) for type_ in types]
-    oids = [int(oid or 0) for oid in given]
+    oids = list[int]()
+    if types:
+        given = _ours(connection, [f"SELECT {', '.join(f'{literal(type_)}::regtype::oid::text' for type_ in types)}"])
+        oids = [int(given.get_value(0, place) or 0) for place, _ in enumerate(types)]
     described = []
     for query in queries:
         _seen(connection, server.prepare(b"", query.encode(), oids))
