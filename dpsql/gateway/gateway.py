@@ -75,6 +75,7 @@ class Asked:
 
     request: Request
     plan: PricedPlan
+    reading: Reading
     trial: RunningTrial | None
     """On synthetic people, begun; None where nothing is tried."""
     analyzed: AnalyzedStatement | None = None
@@ -148,7 +149,8 @@ class Gateway(PlannedQuestions):
         if (public := self._public(analyzed, request)) is not None:
             return public
         plan = self.priced(analyzed, request)
-        asked = Asked(request, plan, self._trial(request), analyzed, self._standing.of(plan, request))
+        standing = self._standing.of(plan, request)
+        asked = Asked(request, plan, self._reading(request), self._trial(request), analyzed, standing)
         match self._way(asked):
             case Explained(prefix=prefix):
                 explained, first = partial(self._explained, asked, prefix), self._tried_first(asked)
@@ -236,7 +238,7 @@ class Gateway(PlannedQuestions):
     def _instead(self, asked: Asked) -> StandingReading | None:
         """Return how a statement over a growing table is read off what the role has paid for; None where it is not."""
         standing, request = asked.standing, asked.request
-        if isinstance(standing, StandingStatement) and standing.is_paid(self._standing.claims(standing, request)):
+        if isinstance(standing, StandingStatement) and standing.is_paid(self._standing.claims(standing.keys, request)):
             return None
         return self._standing_read.of(asked.plan, request)
 
@@ -264,7 +266,7 @@ class Gateway(PlannedQuestions):
         """Return work that pays, with all that may fail before it, free."""
         request, analyzed = asked.request, asked.analyzed
         assert analyzed is not None
-        tried = rehearsal(request.question.text, analyzed, self._deps.policy, asked.plan, self._reading(request))
+        tried = rehearsal(request.question.text, analyzed, self._deps.policy, asked.plan, asked.reading)
         return Unpaid(work, tried, self._tried_first(asked), partial(self._run_through, asked))
 
     # Each way to its reply.
@@ -275,7 +277,7 @@ class Gateway(PlannedQuestions):
         self._reading_off.keep_draws(found.plan, found.drawn, request, found.epoch)
         shown = {**found.paid, **read_off.releases}
         request.receipt.note(shown)
-        profile = self._profiles.of(request)
+        profile = asked.reading.profile
         reply = self._known.reply(request, shown, profile)
         if reply is None:
             reply = self._reply(asked, found.plan, found.drawn, read_off.notices)
@@ -307,7 +309,7 @@ class Gateway(PlannedQuestions):
 
         These are the stages from `ready` on, in their order.
         """
-        measuring, reading, times = self._measuring, self._reading(asked.request), self._deps.times
+        measuring, times = self._measuring, self._deps.times
         self._try(asked, plan)
         with ExitStack() as held:
             with times.timed("ready and charge"):
@@ -315,7 +317,7 @@ class Gateway(PlannedQuestions):
                 paid = held.enter_context(measuring.charge(ready))
             ladders: dict[str, Exact] = {}
             for waiting in paid.left:
-                part = reading.completed(plan, waiting, paid.drawn)
+                part = asked.reading.completed(plan, waiting, paid.drawn)
                 with paid.failing_alike(part):
                     ladder = ladders.get(part.bound_by.identity) if part.is_told and part.bound_by is not None else None
                     with times.timed("run"):
@@ -330,45 +332,46 @@ class Gateway(PlannedQuestions):
     def _taken(self, request: Request) -> Reply:
         """Return the reply to who takes the profile, once it is paid for."""
         profile = self._profiles.plan(request)
-        asked, epoch = Asked(request, profile.priced, self._trial(request)), self._measuring.epoch(request)
+        asked = Asked(request, profile.priced, self._reading(request), self._trial(request))
+        epoch = self._measuring.epoch(request)
         self._check(asked)
         return Reply(profile.reply(), self._released(asked.plan, epoch, asked)[1])
 
     def _stood(self, asked: Asked, standing: StandingStatement) -> Reply | Unpaid:
         """Return the reply of what was measured of a standing question, or the work that pays and measures the rest."""
         request = asked.request
-        claims = self._standing.claims(standing, request)
+        claims = self._standing.claims(standing.keys, request)
         request.receipt.note(claims)
         if self._standing.is_done(standing, claims):
-            return self._standing_reply(standing, request, [])
+            return self._standing_reply(asked, standing, [])
         if not standing.is_paid(claims):
             self._standing.see_that_it_has_not_ended(standing, request)
 
         def work() -> Reply:
             self._check(asked)
-            return self._standing_reply(standing, request, self._standing.measure(standing, request))
+            return self._standing_reply(asked, standing, self._standing.measure(standing, request))
 
         return self._unpaid(asked, work)
 
-    def _standing_reply(self, standing: StandingStatement, request: Request, said: Sequence[str]) -> Reply:
+    def _standing_reply(self, asked: Asked, standing: StandingStatement, said: Sequence[str]) -> Reply:
         """Return the reply over what was measured of a standing question."""
-        claims = self._standing.claims(standing, request)
-        standing = self._standing.again(standing, request)
-        return self._written(*standing.narrowed(claims), request, (*standing.notices(claims), *said))
+        claims = self._standing.claims(standing.keys, asked.request)
+        standing = self._standing.again(standing, asked.request)
+        return _written(asked.reading, *standing.narrowed(claims), (*standing.notices(claims), *said))
 
     def _read_standing(self, asked: Asked, reading: StandingReading) -> Reply | Unpaid:
         """Return the reply of what is read off standing questions, or the work that measures what of them has closed."""
         request = asked.request
 
         def told() -> Reply:
-            narrowed = reading.narrowed(self._standing_read.claims(reading, request))
-            return self._written(*narrowed, request, reading.notices())
+            narrowed = reading.narrowed(self._standing.claims(reading.keys, request))
+            return _written(asked.reading, *narrowed, reading.notices())
 
         def work() -> Reply:
             self._standing.measure_questions(reading.questions, reading.edition, request, lambda: reading.questions)
             return told()
 
-        claims = self._standing_read.claims(reading, request)
+        claims = self._standing.claims(reading.keys, request)
         request.receipt.note(claims)
         return Unpaid(work) if reading.left(claims) else told()
 
@@ -389,7 +392,7 @@ class Gateway(PlannedQuestions):
         self._check(asked)
         reading = None if standing is None else self._instead(asked)
         if isinstance(standing, StandingStatement) and reading is None:
-            further.append(standing.explained(self._standing.claims(standing, request)))
+            further.append(standing.explained(self._standing.claims(standing.keys, request)))
         elif reading is not None:
             further.append(reading.explained())
             told = {key: part.statement for key, part in reading.parts.items()}
@@ -404,8 +407,7 @@ class Gateway(PlannedQuestions):
             further.append(
                 "Refused: this form of statement failed by a bug of dpsql; what was answered before stays free"
             )
-        known = Knowledge(self._profiles.of(request), releases)
-        estimates = request.settings.estimates
+        known, estimates = Knowledge(asked.reading.profile, releases), request.settings.estimates
         return Reply(explain(plan, prefix, deps.engine.edition, known, free, further, estimates=estimates))
 
     # Trials, which come before anything is paid.
@@ -450,9 +452,8 @@ class Gateway(PlannedQuestions):
         request, trial = asked.request, asked.trial
         if self._known.was_run_through(request):
             return None
-        reading, rows_of = self._reading(request), no_rows if trial is None else trial.rows_of
         with self._deps.times.timed("run through"):
-            through = partial(run_through, asked.plan, rows_of, reading)
+            through = partial(run_through, asked.plan, no_rows if trial is None else trial.rows_of, asked.reading)
             text = ended_when_overdue(through, request.cancellation, _RUN_THROUGH)
         self._known.keep_run_through(request)
         return text
@@ -461,19 +462,13 @@ class Gateway(PlannedQuestions):
 
     def _reply(self, asked: Asked, plan: PricedPlan, drawn: Drawn, said: Sequence[str] = ()) -> Reply:
         """Return the reply over the best releases of a plan."""
-        reading, standing = self._reading(asked.request), asked.standing
+        reading, standing = asked.reading, asked.standing
         ordinary = (f"this is no standing question: {standing.why}",) if isinstance(standing, Ordinary) else ()
         draws = with_profile(by_best(plan, drawn)[1], plan, reading.profile)
-        return self._written(plan, draws, asked.request, (*ordinary, *said), reading)
-
-    def _written(
-        self, plan: PricedPlan, drawn: Drawn, request: Request, said: Sequence[str], reading: Reading | None = None
-    ) -> Reply:
-        """Return the reply over releases, with what is `said` beside it."""
-        reading = reading or self._reading(request)
-        return Reply(splice(plan, drawn, reading), (*notices(plan, drawn, reading), *said))
+        return _written(reading, plan, draws, (*ordinary, *said))
 
     def _reading(self, request: Request) -> Reading:
+        """Return how releases become rows for a request: with one profile from its plan to its reply."""
         clamp = is_clamped(request.settings, self._deps.policy.roles[request.asker.role])
         evaluator = self._deps.evaluator(request.settings, request.asker.user)
         digits = session_digits(request.settings)
@@ -488,6 +483,11 @@ def _is_plan_of_rows(analyzed: AnalyzedStatement) -> bool:
     if "format" in statement.prefix.lower():  # it asks in PostgreSQL's own
         return False
     return is_of_rows(refusal)
+
+
+def _written(reading: Reading, plan: PricedPlan, drawn: Drawn, said: Sequence[str]) -> Reply:
+    """Return the reply over releases, with what is `said` beside it."""
+    return Reply(splice(plan, drawn, reading), (*notices(plan, drawn, reading), *said))
 
 
 def splice(priced: PricedPlan, drawn: Drawn, reading: Reading) -> str:

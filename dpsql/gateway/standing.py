@@ -263,7 +263,7 @@ class StandingStatements:
                 f"closed{since}"
             )
         statement = StandingStatement(priced, {key: self.asked(part, role) for key, part in parts.items()}, edition)
-        if now.date() >= statement.term.end and not statement.is_paid(self.claims(statement, request)):
+        if now.date() >= statement.term.end and not statement.is_paid(self.claims(statement.keys, request)):
             return Ordinary(
                 f"the {statement.term.length} {statement.term} has ended before anybody of the role asked it"
             )
@@ -334,10 +334,10 @@ class StandingStatements:
         ends = following >= grows.term_of(last).end
         return ListedQuestion(role.name, question, StandingState.STANDS, None if ends else grows.closes(following))
 
-    def claims(self, statement: StandingStatement, request: Request) -> Claims:
-        """Return what is known of its questions, as far as the role has paid for them."""
+    def claims(self, keys: Sequence[str], request: Request) -> Claims:
+        """Return what is known of questions, by what they are charged by, as far as the role has paid for them."""
         payer = account(self._deps.policy, request.asker)
-        return self._deps.ledger.standing_claims(payer, statement.keys, request.cancellation)
+        return self._deps.ledger.standing_claims(payer, keys, request.cancellation)
 
     def is_done(self, statement: StandingStatement, claims: Claims) -> bool:
         """Return whether nothing is to be paid or measured now."""
@@ -404,7 +404,7 @@ class StandingStatements:
         try:
             self.measure_questions(questions, statement.edition, request, pay)
         except (EngineNotReady, AccountClosed, BudgetExhausted) as error:
-            claims = self.claims(statement, request)
+            claims = self.claims(statement.keys, request)
             statement = self.again(statement, request)
             if not statement.is_paid(claims) or not statement.told(claims):
                 raise
@@ -443,7 +443,7 @@ class StandingStatements:
     def _paid(self, statement: StandingStatement, request: Request) -> list[str]:
         """Charge what the role has not paid for yet; return what is said of it."""
         deps, payer = self._deps, account(self._deps.policy, request.asker)
-        claims = self.claims(statement, request)
+        claims = self.claims(statement.keys, request)
         # Two measurements that differ in how they spell the period are one question.
         by_key = {
             asked.key: (key, asked.part) for key, asked in statement.questions.items() if not _is_paid(asked, claims)

@@ -236,12 +236,7 @@ class StandingReadings:
         if len(parts) < len(wanted):
             return None
         reading = StandingReading(priced, parts, edition, self._lenses)
-        return reading if reading.is_readable(self.claims(reading, request)) else None
-
-    def claims(self, reading: StandingReading, request: Request) -> Claims:
-        """Return what is known of the questions that it is read off."""
-        payer = account(self._deps.policy, request.asker)
-        return self._deps.ledger.standing_claims(payer, reading.keys, request.cancellation)
+        return reading if reading.is_readable(self._standing.claims(reading.keys, request)) else None
 
     def _paid(self, request: Request, tables: Collection[str]) -> _Paid:
         """Return what the role has paid for of some tables, as far as there is time to plan it again."""
@@ -299,13 +294,13 @@ class StandingReadings:
                 continue  # what was measured by different C is of different rows
             weighed = replace(wanted, measured=replace(wanted.measured, bound=bound))
             read = ReadPart(weighed, needed, sources, question.statement)
-            if self._is_all_there(read, request) and self._is_seen(identity, read, request):
+            claims = self._standing.claims([source.key for source in sources], request)
+            if self._is_all_there(read, claims) and self._is_seen(identity, read, claims, request):
                 yield read
 
-    def _is_all_there(self, part: ReadPart, request: Request) -> bool:
+    def _is_all_there(self, part: ReadPart, claims: Claims) -> bool:
         """Return whether each closed period that is asked for was measured, or will be now."""
-        payer, taken = account(self._deps.policy, request.asker), self._closed_at()
-        claims = self._deps.ledger.standing_claims(payer, [s.key for s in part.sources], request.cancellation)
+        taken = self._closed_at()
         for asked in part.sources:
             own = claims.get(asked.key, ())
             left, lost = due_periods(asked, own, taken), lost_periods(own)
@@ -314,11 +309,9 @@ class StandingReadings:
                 return False
         return True
 
-    def _is_seen(self, identity: str, part: ReadPart, request: Request) -> bool:
+    def _is_seen(self, identity: str, part: ReadPart, claims: Claims, request: Request) -> bool:
         """Return whether it can be read off all periods that are closed; unchanged in all to come, if nothing is added up."""
         reuse = session_reuse(request.settings, self._deps.policy.roles[request.asker.role])
-        payer = account(self._deps.policy, request.asker)
-        claims = self._deps.ledger.standing_claims(payer, [s.key for s in part.sources], request.cancellation)
         told = part.told(claims, self._closed_at() if reuse is Reuse.ALL else _ALL_CLOSED)
         seen = self._lenses.of_statement(until_found=True)(identity, part.wanted.measured, part.needed, told)
         return seen is not None and (reuse is Reuse.ALL or seen.is_direct)
