@@ -3,14 +3,19 @@
     examine   place
     answer    bind ► resolve ► track ► measure ► price ► ready ► charge ► run ► release ► splice
 
+`answer` goes from one value to the next, each of which only the one before it can become: a `Request` is bound, becomes an
+`Asked` statement with its plan and price, and then one of the ways in which it is answered (`Way`). What has to be measured
+goes on as a `ReadyPlan`, a `PaidPlan` and releases (`measuring`).
+
 Promise: each measurement was charged before the engine was asked, and one that the engine does not take costs nothing;
 only a `Release` is put into the text.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -18,7 +23,7 @@ from dpsql.errors import AccountClosed, BudgetExhausted, TrialFailed
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
 from dpsql.gateway.catalogue.virtual_tables import AccountsStatement, Books, with_accounts
 from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.explaining.explain import Free, Knowledge, explain, explain_rows
+from dpsql.gateway.explaining.explain import Free, Knowledge, explain, explain_rows, rights
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.measuring import Exact, Measuring, Profiles, Releases, account, with_profile
@@ -34,19 +39,17 @@ from dpsql.gateway.pricing import (
     following,
     read_draws,
 )
-from dpsql.gateway.rehearsal import is_tried, rehearsal
+from dpsql.gateway.rehearsal import rehearsal
 from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid, Work
 from dpsql.gateway.reuse.reading_off import ReadingOff, ReadOff, ToldReleases
 from dpsql.gateway.run_through import no_rows, run_through
 from dpsql.gateway.session_settings import check_setting, is_clamped, session_digits
-from dpsql.gateway.stand_ins import stand_ins
 from dpsql.gateway.standing import StandingStatement, StandingStatements
 from dpsql.gateway.standing_reading import StandingReading, StandingReadings
 from dpsql.interrupt import PROCESSOR_SECONDS, ended_when_overdue
-from dpsql.policy.model import Preview, Role
+from dpsql.policy.model import Preview
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
-from dpsql.rewrite.ir.relation import tables_below
 from dpsql.rewrite.syntax.read.parse import Wrap
 from dpsql.rewrite.syntax.whole.analyze import (
     AnalyzedStatement,
@@ -62,22 +65,59 @@ from dpsql.standing.questions import Ordinary
 from dpsql.trial.running_trial import RunningTrial
 from dpsql.trial.tried_forms import form_of
 
-# The lines of EXPLAIN about rows that a role does not see.
-
-
-def rights(role: Role, priced: PricedPlan) -> Iterator[str]:
-    """Yield for each table that a plan reads in part, the rows of it that the role sees."""
-    if not role.where:
-        return
-    relations = (part.measurement.relation for part in priced.measurements)
-    for name in sorted({table.name for relation in relations for table in tables_below(relation)}):
-        if name in role.where:
-            text = " ".join(role.where[name].text.split())
-            yield f'Rows: of {name} those for which {text}, the only ones granted to role "{role.name}"'
-
-
 _RUN_THROUGH = 2 * PROCESSOR_SECONDS
 """Seconds of the processor for a run through a plan: its answer takes as long again, and is ended by nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A statement that is planned and priced, with who asks: of what was released before nothing is known yet."""
+
+    request: Request
+    plan: PricedPlan
+    reading: Reading
+    trial: RunningTrial | None
+    """On synthetic people, begun; None where nothing is tried."""
+    analyzed: AnalyzedStatement | None = None
+    """None of the profile, which is no statement's."""
+    standing: StandingStatement | Ordinary | None = None
+    """What it is if it reads tables that grow."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What of a plan is released in an epoch: by measurements of its own, or by others that it is read off."""
+
+    plan: PricedPlan
+    epoch: int
+    paid: PaidReleases
+    read_off: ReadOff
+
+    @cached_property
+    def drawn(self) -> Drawn:
+        """Return the releases of each measurement."""
+        return {**read_draws(self.paid), **self.read_off.derived}
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Return whether nothing is left to be measured."""
+        return following(self.plan, self.drawn) is None
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """The plan is shown, with what of it is free."""
+
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """All follows from the policy: nothing of the plan is measured."""
+
+
+Way = Explained | Declared | StandingStatement | StandingReading | Found
+"""How an asked statement is answered: a standing question, what is read off such, or what is found and measured beside it."""
 
 
 class Gateway(PlannedQuestions):
@@ -106,116 +146,31 @@ class Gateway(PlannedQuestions):
         analyzed = self.analyzed(request)
         if analyzed is None:
             return Reply(request.question.text, released=False)
-        if (preview := self._made_up(analyzed, request)) is not None:
-            return preview
-        if (reply := self._known_rows(analyzed, request)) is not None:
-            return reply
-        if request.settings.estimates and _is_plan_of_rows(analyzed):
-            return Reply(explain_rows(), released=False)
-        columns = _refused_or_empty(analyzed)
-        if columns is not None and analyzed.statement is not None:
-            role = self._deps.policy.roles[request.asker.role]
-            require_probed(role, (query.tree for query in analyzed.statement.queries))
-            return Reply(columns, tuple(row_refusal_notices(analyzed)), released=False)
-        priced = self.priced(analyzed, request)
-        trial = self._trial(request)
-        standing = self._standing.of(priced, request)
-        if analyzed.statement is not None and analyzed.statement.wrap is Wrap.EXPLAIN:
-            explained = partial(self._explained, priced, analyzed.statement.prefix, request, trial)
-            first = self._tried_first(trial, priced, request)
-            return explained() if first is None else Unpaid(explained, partial(iter, ()), trial=first)
-        if not priced.measurements:
-            return self._reply(priced, {}, request)
-        if isinstance(standing, StandingStatement):
-            reading = self._instead(standing, priced, request)
-            if reading is not None:
-                return self._read_standing(reading, request)
-            return self._stood(standing, analyzed, request, trial)
-        epoch = self._measuring.epoch(request)
-        priced, paid_releases = self._found(priced, request, epoch)
-        read_off, paid_releases = self._reading_off.given(priced, paid_releases, request, epoch)
-        releases: Drawn = {**read_draws(paid_releases), **read_off.derived}
-        if following(priced, releases) is not None and standing is not None:
-            reading = self._instead(standing, priced, request)
-            if reading is not None:
-                return self._read_standing(reading, request)
-        if following(priced, releases) is not None:
-            read_off = read_off.beside(self._read_off(priced, releases, request, epoch))
-            releases = {**read_off.derived, **releases}
-        if following(priced, releases) is None:
-            return self._read(priced, releases, read_off, paid_releases, request, epoch)
-        self._standing.see_that_its_table_grows_still(request)
-        made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
-        tried = rehearsal(request.question.text, analyzed, self._deps.policy)
-        measured = partial(self._measured, priced, releases, read_off, request, epoch, trial)
-        first, through = self._tried_first(trial, priced, request), partial(self._run_through, trial, priced, request)
-        return Unpaid(measured, made_up, tried, is_tried(analyzed), first, through)
+        if (public := self._public(analyzed, request)) is not None:
+            return public
+        plan = self.priced(analyzed, request)
+        standing = self._standing.of(plan, request)
+        asked = Asked(request, plan, self._reading(request), self._trial(request), analyzed, standing)
+        match self._way(asked):
+            case Explained(prefix=prefix):
+                explained, first = partial(self._explained, asked, prefix), self._tried_first(asked)
+                return explained() if first is None else Unpaid(explained, trial=first)
+            case Declared():
+                return self._reply(asked, asked.plan, {})
+            case StandingStatement() as standing:
+                return self._stood(asked, standing)
+            case StandingReading() as reading:
+                return self._read_standing(asked, reading)
+            case Found(is_whole=True) as found:
+                return self._read(asked, found)
+            case Found() as found:
+                self._standing.see_that_its_table_grows_still(request)
+                asked = replace(asked, plan=found.plan)
+                return self._unpaid(asked, partial(self._measured, asked, found))
+            case never:
+                assert_never(never)
 
-    def _found(self, priced: PricedPlan, request: Request, epoch: int) -> tuple[PricedPlan, PaidReleases]:
-        """Return what is stored of a plan: of an aimed one by what its inner queries' releases say, which are found first."""
-        if priced.aim is not None and priced.inner:
-            drawn_of = partial(self._measuring.drawn, request, epoch)
-            priced = affordable(priced, [drawn_of(plan) for plan in priced.inner], drawn_of)
-        return priced, as_awaited(priced, self._measuring.paid_releases(priced, request, epoch))
-
-    def _read(
-        self,
-        priced: PricedPlan,
-        drawn: Drawn,
-        read_off: ReadOff,
-        paid_releases: PaidReleases,
-        request: Request,
-        epoch: int,
-    ) -> Reply:
-        """Return the reply of which all is there: by releases of its own, and by what is read off others."""
-        self._reading_off.keep_draws(priced, drawn, request, epoch)
-        paid_releases = {**paid_releases, **read_off.releases}
-        request.receipt.note(paid_releases)
-        profile = self._profiles.of(request)
-        reply = self._known.reply(request, paid_releases, profile)
-        if reply is None:
-            reply = self._reply(priced, by_best(priced, drawn)[1], request)
-            reply = replace(reply, notices=(*reply.notices, *read_off.notices))
-            self._known.keep_reply(request, priced, paid_releases, profile, reply)
-        return reply
-
-    def _explained(self, priced: PricedPlan, prefix: str, request: Request, trial: RunningTrial | None) -> Reply:
-        """Return the reply that explains a plan, with its free parts."""
-        epoch = self._measuring.epoch(request)
-        stored = self._reading_off.stored(priced, request, epoch)
-        read_off, _ = self._reading_off.given(priced, {}, request, epoch)
-        read_off = read_off.beside(self._reading_off.read_off(priced, {*stored, *read_off.told}, request, epoch))
-        releases = self._measuring.stored(priced, request, epoch)
-        free = Free(
-            {identity: told.statement for identity, told in read_off.told.items()},
-            stored.union(releases) if priced.aim is None else frozenset(),
-            tuple(self._reading_off.neighbours(priced, {*stored, *read_off.told}, request, epoch)),
-        )
-        further = list(rights(self._deps.policy.roles[request.asker.role], priced))
-        if trial is not None:
-            self._try(trial, priced, request)
-        self._run_through(trial, priced, request)
-        standing = self._standing.of(priced, request)
-        reading = None if standing is None else self._instead(standing, priced, request)
-        if isinstance(standing, StandingStatement) and reading is None:
-            further.append(standing.explained(self._standing.claims(standing, request)))
-        elif reading is not None:
-            further.append(reading.explained())
-            told = {key: part.statement for key, part in reading.parts.items()}
-            free = replace(free, read_off={**told, **free.read_off})
-        elif isinstance(standing, Ordinary):
-            further.append(f"Standing: no, {standing.why}")
-        further.extend(self._measuring.told_of_parts(priced))
-        if trial is not None:
-            further.append(f"Trial: {trial.told(priced.measurements)}")
-        broken = self._deps.ledger.balance(account(self._deps.policy, request.asker), request.cancellation).broken
-        if broken and any(form_of(part.measurement, part.sql) in broken for part in priced.measurements):
-            further.append(
-                "Refused: this form of statement failed by a bug of dpsql; what was answered before stays free"
-            )
-        known = Knowledge(self._profiles.of(request), releases)
-        edition, estimates = self._deps.engine.edition, request.settings.estimates
-        return Reply(explain(priced, prefix, edition, known, free, further, estimates=estimates))
+    # What is answered without a plan.
 
     def _own(self, request: Request, asked: AccountsStatement | ProfileStatement) -> Reply | Unpaid:
         """Return the reply to a statement that reads dpsql's own tables, or takes the profile."""
@@ -234,52 +189,110 @@ class Gateway(PlannedQuestions):
                 known = Knowledge(self._profiles.of(request), {})
                 return Reply(explain(priced, prefix, deps.engine.edition, known, free))
             case ProfileStatement():
-                return Unpaid(partial(self._taken, request), partial(iter, ()))
+                return Unpaid(partial(self._taken, request))
 
-    def _made_up(self, analyzed: AnalyzedStatement, request: Request) -> Reply | None:
-        """Return the reply to a preview with rows that are made up, where the role sees such."""
-        preview, role = analyzed.preview, self._deps.policy.roles[request.asker.role]
-        if preview is None or role.preview is not Preview.MADE_UP or not role.may_use(preview.table.name):
-            return None
-        require_columns(role, preview.table.name, sorted(preview.columns))
-        rows = MadeUp(self._deps.policy, self._deps.rows).item(preview.table, preview.most)
-        return Reply(preview.text(rows), (told_of(preview.table),))
+    def _public(self, analyzed: AnalyzedStatement, request: Request) -> Reply | None:
+        """Return the reply to a statement of which no record tells anything; None where rows of units have to be measured.
 
-    def _known_rows(self, analyzed: AnalyzedStatement, request: Request) -> Reply | None:
-        """Return the reply to a statement of which the policy knows all; None where that is not so.
+        Rows that are made up, rows that the policy knows, columns without rows.
 
         Raises:
-            AccessDenied: the role may not use a table of which it knows something.
+            DpsqlError: it is refused, or reads what the role may not use.
         """
         role, tables = self._deps.policy.roles[request.asker.role], self._deps.policy.tables
+        statement, preview, refusal = analyzed.statement, analyzed.preview, analyzed.refusal
+        if preview is not None and role.preview is Preview.MADE_UP and role.may_use(preview.table.name):
+            require_columns(role, preview.table.name, sorted(preview.columns))
+            rows = MadeUp(self._deps.policy, self._deps.rows).item(preview.table, preview.most)
+            return Reply(preview.text(rows), (told_of(preview.table),))
         for name in analyzed.told_tables:
             require_table(role, tables[name], exp.Table())
-        if analyzed.kind is not Kind.PUBLIC or analyzed.statement is None:
+        if analyzed.kind is Kind.PUBLIC and statement is not None:
+            return Reply(known_text(statement), tuple(analyzed.told_tables.values()))
+        if request.settings.estimates and _is_plan_of_rows(analyzed):
+            return Reply(explain_rows(), released=False)
+        if refusal is not None:
+            raise refusal.error()
+        if analyzed.kind is not Kind.ROWS or statement is None:
             return None
-        return Reply(known_text(analyzed.statement), tuple(analyzed.told_tables.values()))
+        require_probed(role, (query.tree for query in statement.queries))
+        return Reply(column_probe(statement), tuple(row_refusal_notices(analyzed)), released=False)
 
-    def _read_off(self, priced: PricedPlan, drawn: Drawn, request: Request, epoch: int) -> ReadOff:
-        """Return the parts of a plan that are read off other releases of the role's, beside its stored ones and `drawn`."""
-        stored = self._measuring.stored(priced, request, epoch) if priced.aim is None else {}
-        return self._reading_off.read_off(priced, {*stored, *drawn}, request, epoch, given=True)
+    # From a plan to the way in which it is answered.
 
-    def _measured(
-        self,
-        priced: PricedPlan,
-        drawn: Drawn,
-        read_off: ReadOff,
-        request: Request,
-        epoch: int,
-        trial: RunningTrial | None,
-    ) -> Reply:
+    def _way(self, asked: Asked) -> Way:
+        """Return how a statement is answered: free, if it can be."""
+        statement = None if asked.analyzed is None else asked.analyzed.statement
+        if statement is not None and statement.wrap is Wrap.EXPLAIN:
+            return Explained(statement.prefix)
+        if not asked.plan.measurements:
+            return Declared()
+        if isinstance(asked.standing, StandingStatement):
+            return self._instead(asked) or asked.standing
+        found = self._found(asked)
+        if found.is_whole:
+            return found
+        reading = None if asked.standing is None else self._instead(asked)
+        return reading or self._found_beside(found, asked.request)
+
+    def _instead(self, asked: Asked) -> StandingReading | None:
+        """Return how a statement over a growing table is read off what the role has paid for; None where it is not."""
+        standing, request = asked.standing, asked.request
+        if isinstance(standing, StandingStatement) and standing.is_paid(self._standing.claims(standing.keys, request)):
+            return None
+        return self._standing_read.of(asked.plan, request)
+
+    def _found(self, asked: Asked) -> Found:
+        """Return what is stored of a plan: of an aimed one by what its inner queries' releases say, which are found first.
+
+        What an answer was read off when it was given it is read off again.
+        """
+        plan, request, epoch = asked.plan, asked.request, self._measuring.epoch(asked.request)
+        if plan.aim is not None and plan.inner:
+            drawn_of = partial(self._measuring.drawn, request, epoch)
+            plan = affordable(plan, [drawn_of(inner) for inner in plan.inner], drawn_of)
+        paid = as_awaited(plan, self._measuring.paid_releases(plan, request, epoch))
+        read_off, paid = self._reading_off.given(plan, paid, request, epoch)
+        return Found(plan, epoch, paid, read_off)
+
+    def _found_beside(self, found: Found, request: Request) -> Found:
+        """Return it with what is read off other releases of the role's."""
+        plan, epoch = found.plan, found.epoch
+        stored = self._measuring.stored(plan, request, epoch) if plan.aim is None else {}
+        others = self._reading_off.read_off(plan, {*stored, *found.drawn}, request, epoch, given=True)
+        return replace(found, read_off=found.read_off.beside(others))
+
+    def _unpaid(self, asked: Asked, work: Work[Reply]) -> Unpaid:
+        """Return work that pays, with all that may fail before it, free."""
+        request, analyzed = asked.request, asked.analyzed
+        assert analyzed is not None
+        tried = rehearsal(request.question.text, analyzed, self._deps.policy, asked.plan, asked.reading)
+        return Unpaid(work, tried, self._tried_first(asked), partial(self._run_through, asked))
+
+    # Each way to its reply.
+
+    def _read(self, asked: Asked, found: Found) -> Reply:
+        """Return the reply of which all is there: by releases of its own, and by what is read off others."""
+        request, read_off = asked.request, found.read_off
+        self._reading_off.keep_draws(found.plan, found.drawn, request, found.epoch)
+        shown = {**found.paid, **read_off.releases}
+        request.receipt.note(shown)
+        profile = asked.reading.profile
+        reply = self._known.reply(request, shown, profile)
+        if reply is None:
+            reply = self._reply(asked, found.plan, found.drawn, read_off.notices)
+            self._known.keep_reply(request, found.plan, shown, profile, reply)
+        return reply
+
+    def _measured(self, asked: Asked, found: Found) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
-        self._run_through(trial, priced, request)
-        said = list(read_off.notices)
-        request.receipt.note(read_off.releases)
+        request, said = asked.request, list(found.read_off.notices)
+        self._run_through(asked)
+        request.receipt.note(found.read_off.releases)
 
         def measured(step: PricedPlan, enough: bool) -> Releases | None:
             try:
-                releases, nearing = self._released(step, request, epoch, trial)
+                releases, nearing = self._released(step, found.epoch, asked)
             except (BudgetExhausted, AccountClosed, TrialFailed):
                 if enough:
                     return None  # what was paid for answers as well as it can
@@ -287,28 +300,24 @@ class Gateway(PlannedQuestions):
             said.extend(nearing)
             return releases
 
-        priced, draws = drawn_until(priced, drawn, measured)
-        self._reading_off.keep_draws(priced, draws, request, epoch)
-        reply = self._reply(priced, by_best(priced, draws)[1], request)
-        return replace(reply, notices=(*reply.notices, *said))
+        plan, draws = drawn_until(found.plan, found.drawn, measured)
+        self._reading_off.keep_draws(plan, draws, request, found.epoch)
+        return self._reply(asked, plan, draws, said)
 
-    def _released(
-        self, priced: PricedPlan, request: Request, epoch: int, trial: RunningTrial | None
-    ) -> tuple[Releases, tuple[str, ...]]:
+    def _released(self, plan: PricedPlan, epoch: int, asked: Asked) -> tuple[Releases, tuple[str, ...]]:
         """Return the releases of measurements that are paid and made now, and what is said of budgets that near their end.
 
         These are the stages from `ready` on, in their order.
         """
-        measuring, reading, times = self._measuring, self._reading(request), self._deps.times
-        if trial is not None:
-            self._try(trial, priced, request)
+        measuring, times = self._measuring, self._deps.times
+        self._try(asked, plan)
         with ExitStack() as held:
             with times.timed("ready and charge"):
-                ready = held.enter_context(measuring.ready(priced, request, epoch))
+                ready = held.enter_context(measuring.ready(plan, asked.request, epoch))
                 paid = held.enter_context(measuring.charge(ready))
             ladders: dict[str, Exact] = {}
             for waiting in paid.left:
-                part = reading.completed(priced, waiting, paid.drawn)
+                part = asked.reading.completed(plan, waiting, paid.drawn)
                 with paid.failing_alike(part):
                     ladder = ladders.get(part.bound_by.identity) if part.is_told and part.bound_by is not None else None
                     with times.timed("run"):
@@ -316,9 +325,92 @@ class Gateway(PlannedQuestions):
                     if isinstance(part.measurement, RowsPerUnit):
                         ladders[part.identity] = exact
                     with times.timed("release"):
-                        release = measuring.release(exact).to_bytes()
+                        release = measuring.release(exact)
                 paid.keep(part, release)
         return paid.releases, paid.statement.nearing
+
+    def _taken(self, request: Request) -> Reply:
+        """Return the reply to who takes the profile, once it is paid for."""
+        profile = self._profiles.plan(request)
+        asked = Asked(request, profile.priced, self._reading(request), self._trial(request))
+        epoch = self._measuring.epoch(request)
+        self._check(asked)
+        return Reply(profile.reply(), self._released(asked.plan, epoch, asked)[1])
+
+    def _stood(self, asked: Asked, standing: StandingStatement) -> Reply | Unpaid:
+        """Return the reply of what was measured of a standing question, or the work that pays and measures the rest."""
+        request = asked.request
+        claims = self._standing.claims(standing.keys, request)
+        request.receipt.note(claims)
+        if self._standing.is_done(standing, claims):
+            return self._standing_reply(asked, standing, [])
+        if not standing.is_paid(claims):
+            self._standing.see_that_it_has_not_ended(standing, request)
+
+        def work() -> Reply:
+            self._check(asked)
+            return self._standing_reply(asked, standing, self._standing.measure(standing, request))
+
+        return self._unpaid(asked, work)
+
+    def _standing_reply(self, asked: Asked, standing: StandingStatement, said: Sequence[str]) -> Reply:
+        """Return the reply over what was measured of a standing question."""
+        claims = self._standing.claims(standing.keys, asked.request)
+        standing = self._standing.again(standing, asked.request)
+        return _written(asked.reading, *standing.narrowed(claims), (*standing.notices(claims), *said))
+
+    def _read_standing(self, asked: Asked, reading: StandingReading) -> Reply | Unpaid:
+        """Return the reply of what is read off standing questions, or the work that measures what of them has closed."""
+        request = asked.request
+
+        def told() -> Reply:
+            narrowed = reading.narrowed(self._standing.claims(reading.keys, request))
+            return _written(asked.reading, *narrowed, reading.notices())
+
+        def work() -> Reply:
+            self._standing.measure_questions(reading.questions, reading.edition, request, lambda: reading.questions)
+            return told()
+
+        claims = self._standing.claims(reading.keys, request)
+        request.receipt.note(claims)
+        return Unpaid(work) if reading.left(claims) else told()
+
+    def _explained(self, asked: Asked, prefix: str) -> Reply:
+        """Return the reply that explains a plan, with its free parts."""
+        plan, request, standing, deps = asked.plan, asked.request, asked.standing, self._deps
+        epoch = self._measuring.epoch(request)
+        stored = self._reading_off.stored(plan, request, epoch)
+        read_off, _ = self._reading_off.given(plan, {}, request, epoch)
+        read_off = read_off.beside(self._reading_off.read_off(plan, {*stored, *read_off.told}, request, epoch))
+        releases = self._measuring.stored(plan, request, epoch)
+        free = Free(
+            {identity: told.statement for identity, told in read_off.told.items()},
+            stored.union(releases) if plan.aim is None else frozenset(),
+            tuple(self._reading_off.neighbours(plan, {*stored, *read_off.told}, request, epoch)),
+        )
+        further = list(rights(deps.policy.roles[request.asker.role], plan))
+        self._check(asked)
+        reading = None if standing is None else self._instead(asked)
+        if isinstance(standing, StandingStatement) and reading is None:
+            further.append(standing.explained(self._standing.claims(standing.keys, request)))
+        elif reading is not None:
+            further.append(reading.explained())
+            told = {key: part.statement for key, part in reading.parts.items()}
+            free = replace(free, read_off={**told, **free.read_off})
+        elif isinstance(standing, Ordinary):
+            further.append(f"Standing: no, {standing.why}")
+        further.extend(self._measuring.told_of_parts(plan))
+        if asked.trial is not None:
+            further.append(f"Trial: {asked.trial.told(plan.measurements)}")
+        broken = deps.ledger.balance(account(deps.policy, request.asker), request.cancellation).broken
+        if broken and any(form_of(part.measurement, part.sql) in broken for part in plan.measurements):
+            further.append(
+                "Refused: this form of statement failed by a bug of dpsql; what was answered before stays free"
+            )
+        known, estimates = Knowledge(asked.reading.profile, releases), request.settings.estimates
+        return Reply(explain(plan, prefix, deps.engine.edition, known, free, further, estimates=estimates))
+
+    # Trials, which come before anything is paid.
 
     def _trial(self, request: Request) -> RunningTrial | None:
         """Return the trial of a statement on synthetic people, which begins; None where nothing is tried."""
@@ -328,25 +420,28 @@ class Gateway(PlannedQuestions):
             self._deps.trial, self._deps.policy.roles[request.asker.role].protects, request.cancellation
         )
 
-    def _tried_first(self, trial: RunningTrial | None, priced: PricedPlan, request: Request) -> Work[None] | None:
+    def _tried_first(self, asked: Asked) -> Work[None] | None:
         """Return the work of a trial, None if there is nothing left to try."""
-        return (
-            partial(self._try, trial, priced, request)
-            if trial is not None and trial.is_due(priced.measurements)
-            else None
-        )
+        due = asked.trial is not None and asked.trial.is_due(asked.plan.measurements)
+        return partial(self._try, asked, asked.plan) if due else None
 
-    def _try(self, trial: RunningTrial, priced: PricedPlan, request: Request) -> None:
-        """Try what of a statement has a new form.
+    def _check(self, asked: Asked) -> None:
+        """Try a statement, and run through it."""
+        self._try(asked, asked.plan)
+        self._run_through(asked)
+
+    def _try(self, asked: Asked, plan: PricedPlan) -> None:
+        """Try what of a plan has a new form.
 
         Raises:
             TrialFailed: it does not hold on synthetic people what it claims.
         """
-        with self._deps.times.timed("trial"):
-            trial.see(priced.measurements)
-        request.receipt.trial = trial.verdict
+        if asked.trial is not None:
+            with self._deps.times.timed("trial"):
+                asked.trial.see(plan.measurements)
+            asked.request.receipt.trial = asked.trial.verdict
 
-    def _run_through(self, trial: RunningTrial | None, priced: PricedPlan, request: Request) -> str | None:
+    def _run_through(self, asked: Asked) -> str | None:
         """Run through a new plan on what its trial has made up, when that has passed; return the statement over it.
 
         None of a plan that was run through before, of one that reads no answer, and where synthetic people can't be answered.
@@ -354,88 +449,26 @@ class Gateway(PlannedQuestions):
         Raises:
             TrialFailed: its release fails.
         """
+        request, trial = asked.request, asked.trial
         if self._known.was_run_through(request):
             return None
-        reading, rows_of = self._reading(request), no_rows if trial is None else trial.rows_of
         with self._deps.times.timed("run through"):
-            through = partial(run_through, priced, rows_of, reading)
+            through = partial(run_through, asked.plan, no_rows if trial is None else trial.rows_of, asked.reading)
             text = ended_when_overdue(through, request.cancellation, _RUN_THROUGH)
         self._known.keep_run_through(request)
         return text
 
-    def _taken(self, request: Request) -> Reply:
-        """Return the reply to who takes the profile, once it is paid for."""
-        plan, epoch, trial = self._profiles.plan(request), self._measuring.epoch(request), self._trial(request)
-        if trial is not None:
-            self._try(trial, plan.priced, request)
-        self._run_through(trial, plan.priced, request)
-        return Reply(plan.reply(), self._released(plan.priced, request, epoch, trial)[1])
+    # From releases to the statement over them.
 
-    def _reply(self, priced: PricedPlan, drawn: Drawn, request: Request) -> Reply:
-        reading = self._reading(request)
-        draws = with_profile(drawn, priced, reading.profile)
-        ordinary = self._standing.of(priced, request)
-        said = (f"this is no standing question: {ordinary.why}",) if isinstance(ordinary, Ordinary) else ()
-        return Reply(splice(priced, draws, reading), (*notices(priced, draws, reading), *said))
-
-    def _stood(
-        self, standing: StandingStatement, analyzed: AnalyzedStatement, request: Request, trial: RunningTrial | None
-    ) -> Reply | Unpaid:
-        """Return the reply of what was measured of a standing question, or the work that pays and measures the rest."""
-        claims = self._standing.claims(standing, request)
-        request.receipt.note(claims)
-        if self._standing.is_done(standing, claims):
-            return self._standing_reply(standing, request, [])
-        if not standing.is_paid(claims):
-            self._standing.see_that_it_has_not_ended(standing, request)
-        priced = standing.priced
-
-        def work() -> Reply:
-            if trial is not None:
-                self._try(trial, priced, request)
-            self._run_through(trial, priced, request)
-            said = self._standing.measure(standing, request)
-            return self._standing_reply(standing, request, said)
-
-        made_up = partial(stand_ins, priced, analyzed.statement, request.question.text, self._reading(request))
-        tried = rehearsal(request.question.text, analyzed, self._deps.policy)
-        first, through = self._tried_first(trial, priced, request), partial(self._run_through, trial, priced, request)
-        return Unpaid(work, made_up, tried, is_tried(analyzed), first, through)
-
-    def _instead(
-        self, standing: StandingStatement | Ordinary, priced: PricedPlan, request: Request
-    ) -> StandingReading | None:
-        """Return how a statement over a growing table is read off what the role has paid for; None where it is not."""
-        if isinstance(standing, StandingStatement) and standing.is_paid(self._standing.claims(standing, request)):
-            return None
-        return self._standing_read.of(priced, request)
-
-    def _read_standing(self, reading: StandingReading, request: Request) -> Reply | Unpaid:
-        """Return the reply of what is read off standing questions, or the work that measures what of them has closed."""
-
-        def told() -> Reply:
-            priced, drawn = reading.narrowed(self._standing_read.claims(reading, request))
-            statement_reading = self._reading(request)
-            said = (*notices(priced, drawn, statement_reading), *reading.notices())
-            return Reply(splice(priced, drawn, statement_reading), said)
-
-        def work() -> Reply:
-            self._standing.measure_questions(reading.questions, reading.edition, request, lambda: reading.questions)
-            return told()
-
-        claims = self._standing_read.claims(reading, request)
-        request.receipt.note(claims)
-        return Unpaid(work, partial(iter, ())) if reading.left(claims) else told()
-
-    def _standing_reply(self, standing: StandingStatement, request: Request, said: Sequence[str]) -> Reply:
-        """Return the reply over what was measured of a standing question."""
-        claims, reading = self._standing.claims(standing, request), self._reading(request)
-        standing = self._standing.again(standing, request)
-        priced, drawn = standing.narrowed(claims)
-        told = (*notices(priced, drawn, reading), *standing.notices(claims), *said)
-        return Reply(splice(priced, drawn, reading), told)
+    def _reply(self, asked: Asked, plan: PricedPlan, drawn: Drawn, said: Sequence[str] = ()) -> Reply:
+        """Return the reply over the best releases of a plan."""
+        reading, standing = asked.reading, asked.standing
+        ordinary = (f"this is no standing question: {standing.why}",) if isinstance(standing, Ordinary) else ()
+        draws = with_profile(by_best(plan, drawn)[1], plan, reading.profile)
+        return _written(reading, plan, draws, (*ordinary, *said))
 
     def _reading(self, request: Request) -> Reading:
+        """Return how releases become rows for a request: with one profile from its plan to its reply."""
         clamp = is_clamped(request.settings, self._deps.policy.roles[request.asker.role])
         evaluator = self._deps.evaluator(request.settings, request.asker.user)
         digits = session_digits(request.settings)
@@ -452,17 +485,11 @@ def _is_plan_of_rows(analyzed: AnalyzedStatement) -> bool:
     return is_of_rows(refusal)
 
 
-def _refused_or_empty(analyzed: AnalyzedStatement) -> str | None:
-    """Return the statement that answers without any record: for a tool that only wants to know the columns.
-
-    Raises:
-        DpsqlError: the statement was refused when it was parsed.
-    """
-    if analyzed.refusal is not None:
-        raise analyzed.refusal.error()
-    return column_probe(analyzed.statement) if analyzed.kind is Kind.ROWS and analyzed.statement is not None else None
+def _written(reading: Reading, plan: PricedPlan, drawn: Drawn, said: Sequence[str]) -> Reply:
+    """Return the reply over releases, with what is `said` beside it."""
+    return Reply(splice(plan, drawn, reading), (*notices(plan, drawn, reading), *said))
 
 
 def splice(priced: PricedPlan, drawn: Drawn, reading: Reading) -> str:
     """Return the statement with its releases in the places of private rows."""
-    return priced.plan.text(reading.tables(priced, drawn))
+    return reading.over(priced, drawn)

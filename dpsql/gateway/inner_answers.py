@@ -27,7 +27,6 @@ from dpsql.rewrite.ir.constant_table import TableRows
 from dpsql.rewrite.ir.literal import ConstantEvaluator, SpelledSql
 from dpsql.rewrite.ir.relation import Relation, awaited_tables, with_answers
 from dpsql.rewrite.translate.public.public_queries import answered_table
-from dpsql.shadow.splice import released_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +42,13 @@ class Reading:
     profile: Profile = NOTHING_KNOWN
     """The facts about whole tables."""
 
-    def tables(self, priced: PricedPlan, drawn: Drawn) -> list[str]:
-        """Return a table of released rows for each scope of a plan, of whose inner queries all is released, too.
+    def over(self, priced: PricedPlan, drawn: Drawn) -> str:
+        """Return a statement over its released rows, of whose inner queries all is released, too.
 
         Raises:
             DpsqlError: an inner answer can't be computed, or has rows where it may have one.
         """
-        return [released_table(scope.columns, scope.types, rows) for scope, rows in self.rows(priced, drawn)]
+        return priced.plan.over(rows for _, rows in self.rows(priced, drawn))
 
     def rows(self, priced: PricedPlan, drawn: Drawn) -> Iterator[tuple[ScopePlan, list[list[CellText]]]]:
         """Yield each scope of a plan with its released rows.
@@ -114,7 +113,7 @@ class Reading:
         }
 
     def _rows(self, inner: PricedPlan, drawn: Drawn) -> TableRows:
-        text = inner.plan.text(replace(self, digits=Digits.ALL).tables(inner, drawn))
+        text = replace(self, digits=Digits.ALL).over(inner, drawn)
         return answered_table(self.evaluator.rows(SpelledSql(text))).rows
 
     def _possible(self, scope: ScopePlan, answers: Mapping[int, TableRows]) -> CanHaveRows | None:

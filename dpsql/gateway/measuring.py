@@ -12,14 +12,14 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 from dpsql.accounting.balance import Account
-from dpsql.accounting.ledger import Beside, ChargeItem, Failure, FailureKind, Ledger, PaidStatement
+from dpsql.accounting.ledger import ChargeItem, Failure, FailureKind, Ledger, PaidStatement
 from dpsql.accounting.privacy_loss import compose, equal_share, show_down
 from dpsql.accounting.sliding import READ_WITHIN, ReadDays
 from dpsql.engines.apart import ready_apart
@@ -134,6 +134,25 @@ def failure_of(error: Exception, cancellation: Cancellation) -> Failure | None:
             return Failure(FailureKind.BROKEN, f"{type(error).__name__} in {where}, line {frames[-1].lineno}")
 
 
+@contextmanager
+def failing_alike(paid: PaidStatement, key: str, cancellation: Cancellation) -> Iterator[None]:
+    """Store it if a measurement fails: the same question gets the same error again, and it is counted.
+
+    From the moment the engine is asked nothing may depend on data but the release; a row may be the cause of every
+    failure. A client's cancel, and an engine that goes away, are no row's doing: they leave only the charge.
+    """
+    try:
+        yield
+    except EngineLost:
+        raise
+    except Exception as error:  # of any kind
+        failure = failure_of(error, cancellation)
+        if failure is None:
+            raise
+        paid.fail(key, failure)
+        raise failure.how.error() from None
+
+
 _MARGIN = 120.0
 """Seconds that may pass between a charge and what is counted from it, and until an engine stops when time is up."""
 
@@ -186,7 +205,7 @@ class PaidPlan:
 
     ready: ReadyPlan
     statement: PaidStatement
-    stored: dict[str, bytes]
+    stored: dict[str, Release]
     """Releases by key, those included that were stored since."""
     since: float = field(default_factory=time.monotonic)
     """When it was paid, or a little later, in seconds."""
@@ -203,55 +222,42 @@ class PaidPlan:
     @property
     def releases(self) -> Releases:
         """Return the releases, when nothing is left."""
-        return {identity: Release.from_bytes(self.stored[key]) for identity, key in self.ready.keys.items()}
+        return {identity: self.stored[key] for identity, key in self.ready.keys.items()}
 
     @property
     def drawn(self) -> Drawn:
         """Return what is released so far."""
-        stored = {
-            part.identity: (part.measurement, self.stored.get(self.key(part)))
+        return {
+            part.identity: Draws.of((part.measurement, self.stored[key]))
             for part in self.ready.priced.measurements
+            if (key := self.key(part)) in self.stored
         }
-        return {key: Draws.of((m, Release.from_bytes(kept))) for key, (m, kept) in stored.items() if kept is not None}
 
     def key(self, part: PricedMeasurement) -> str:
         """Return what the release of a measurement is stored under."""
         return self.ready.keys[part.identity]
 
-    def beside(self, part: PricedMeasurement) -> Beside | None:
+    def finder(self, part: PricedMeasurement) -> Release | None:
         """Return the release that found the keys of a measurement, None if they are declared."""
-        if part.finds_keys is None:
-            return None
-        finder = self.key(part.finds_keys)
-        return finder, self.stored[finder]
+        return None if part.finds_keys is None else self.stored[self.key(part.finds_keys)]
 
-    @contextmanager
-    def failing_alike(self, part: PricedMeasurement) -> Iterator[None]:
-        """Store it if a measurement fails: the same question gets the same error again, and it is counted.
+    def failing_alike(self, part: PricedMeasurement) -> AbstractContextManager[None]:
+        """Store it if a measurement fails; see `failing_alike`."""
+        return failing_alike(self.statement, self.key(part), self.ready.request.cancellation)
 
-        From the moment the engine is asked nothing may depend on data but the release; a row may be the cause of every
-        failure. A client's cancel, and an engine that goes away, are no row's doing: they leave only the charge.
-        """
-        try:
-            yield
-        except EngineLost:
-            raise
-        except Exception as error:  # of any kind
-            failure = failure_of(error, self.ready.request.cancellation)
-            if failure is None:
-                raise
-            self.statement.fail(self.key(part), failure)
-            raise failure.how.error() from None
-
-    def keep(self, part: PricedMeasurement, release: bytes) -> None:
+    def keep(self, part: PricedMeasurement, release: Release) -> None:
         """Store a release; where another process was faster, its own takes the place of ours."""
-        key = self.key(part)
+        key, finder, written = self.key(part), self.finder(part), release.to_bytes()
         if any(self.key(read) in self.untold for read in part.read):
             self.untold.add(key)
             self.stored[key] = release
             return
         try:
-            self.stored[key] = self.statement.store(key, release, self.beside(part))
+            beside = (
+                None if part.finds_keys is None or finder is None else (self.key(part.finds_keys), finder.to_bytes())
+            )
+            kept = self.statement.store(key, written, beside)
+            self.stored[key] = release if kept == written else Release.from_bytes(kept)
         except (LedgerFull, LedgerBusy, LedgerFailed):
             _LOG.error("a release could not be stored: it is given once, and will be charged again")
             self.untold.add(key)
@@ -294,15 +300,16 @@ class Measuring:
         payer, cancellation = account(self.policy, request.asker), request.cancellation
         if priced.aim is None:
             keys, items = self._items(priced, request, epoch)
-            releases = self.ledger.stored_releases(payer, items, cancellation)
-            if isinstance(releases, FailureKind):
-                raise releases.error()
+            stored = self.ledger.stored_releases(payer, items, cancellation)
+            if isinstance(stored, FailureKind):
+                raise stored.error()
             parts: Mapping[str, PricedMeasurement] = {keys[part.identity]: part for part in priced.measurements}
+            releases: Mapping[str, Release] = _read(stored or {})
         else:
             parts = self.by_key(priced, request, epoch)
-            releases = self.ledger.paid(payer, parts, cancellation)
-        request.receipt.note(releases or ())
-        return {key: (parts[key], release) for key, release in (releases or {}).items()}
+            releases = self.paid(parts, request)
+        request.receipt.note(releases)
+        return {key: (parts[key], release) for key, release in releases.items()}
 
     def by_key(self, plan: PricedPlan, request: Request, epoch: int) -> Mapping[str, PricedMeasurement]:
         """Return the measurements of a plan by what their releases are stored under, at every ε that they may pay."""
@@ -318,9 +325,9 @@ class Measuring:
         parts = self.by_key(plan, request, epoch)
         return read_draws({key: (parts[key], release) for key, release in self.paid(parts, request).items()})
 
-    def paid(self, keys: Iterable[str], request: Request) -> Mapping[str, bytes]:
+    def paid(self, keys: Iterable[str], request: Request) -> Mapping[str, Release]:
         """Return those releases that are stored under some keys, and paid for."""
-        return self.ledger.paid(account(self.policy, request.asker), keys, request.cancellation)
+        return _read(self.ledger.paid(account(self.policy, request.asker), keys, request.cancellation))
 
     def readings(self, names: Iterable[str], request: Request) -> Mapping[str, Sequence[str]]:
         """Return the keys of the releases that the role's answers were read off before, by the answers' names."""
@@ -345,10 +352,10 @@ class Measuring:
         """Return what the release of each measurement is stored under, by its identity."""
         return self._items(plan, request, epoch)[0]
 
-    def stored(self, plan: PricedPlan, request: Request, epoch: int) -> Mapping[str, bytes]:
+    def stored(self, plan: PricedPlan, request: Request, epoch: int) -> Mapping[str, Release]:
         """Return those releases that are paid for and stored, by the measurements' identities."""
-        payer, keys = account(self.policy, request.asker), self._items(plan, request, epoch)[0]
-        paid = self.ledger.paid(payer, keys.values(), request.cancellation)
+        keys = self.keys(plan, request, epoch)
+        paid = self.paid(keys.values(), request)
         return {identity: paid[key] for identity, key in keys.items() if key in paid}
 
     @contextmanager
@@ -374,7 +381,7 @@ class Measuring:
             request.receipt.note((item.key for item in ready.items), statement.charge.cost)
             if statement.failed is not None:
                 raise statement.failed.error()
-            yield PaidPlan(ready, statement, dict(statement.stored))
+            yield PaidPlan(ready, statement, _read(statement.stored))
 
     def run(self, paid: PaidPlan, part: PricedMeasurement) -> Exact:
         """Ask the engine for one measurement, unless it might read records later than its charge counts for.
@@ -396,11 +403,14 @@ class Measuring:
         return Exact(ladder.paid, part, [[searched.weighed(answer, part.measurement.bound)]])
 
     def release(self, exact: Exact) -> Release:
-        """Return what may be shown of the engine's rows."""
-        cancellation, beside = exact.paid.ready.request.cancellation, exact.paid.beside(exact.part)
-        finder = None if beside is None else Release.from_bytes(beside[1])
+        """Return what may be shown of the engine's rows, as it will be stored: where that fails, the measurement does."""
+        cancellation = exact.paid.ready.request.cancellation
         stop_if_cancelled(cancellation)
-        return release_of(exact.part, exact.rows, finder, interruptible(self.entropy, cancellation))
+        released = release_of(
+            exact.part, exact.rows, exact.paid.finder(exact.part), interruptible(self.entropy, cancellation)
+        )
+        released.to_bytes()
+        return released
 
     def _items(
         self, priced: PricedPlan, request: Request, epoch: int
@@ -452,6 +462,11 @@ class Measuring:
             parts = (*parts, part.finds_keys.cost.epsilon, part.finds_keys.cost.delta)
         kept_keys[id(part)] = part, hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
         return kept_keys[id(part)][1]
+
+
+def _read(stored: Mapping[str, bytes]) -> dict[str, Release]:
+    """Return releases as the ledger has them: here and in `PaidPlan.keep` bytes and releases become each other."""
+    return {key: Release.from_bytes(release) for key, release in stored.items()}
 
 
 def account(policy: Policy, asker: Asker) -> Account:
@@ -508,7 +523,7 @@ class ProfilePlan:
         said = f"the profile is taken, for ε = {cost} once an epoch; dpsql.profile has it"
         return f"SELECT {shadow_literal(said)}::text AS take_profile"  # a literal only
 
-    def read(self, stored: Mapping[str, bytes]) -> Profile:
+    def read(self, stored: Mapping[str, Release]) -> Profile:
         """Return the profile by the releases that are there, by the measurements' identities."""
         profile = NOTHING_KNOWN
         for table, scope in self.tables.items():

@@ -15,20 +15,21 @@ from typing import cast
 
 from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.engines.tables import unique_as_declared
-from dpsql.errors import Unsupported
+from dpsql.errors import DpsqlError, QueryCanceled, Unsupported
 from dpsql.gateway.catalogue.virtual_tables import ACCOUNTS, accounts_statement
 from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.measuring import profile_statement
+from dpsql.gateway.measuring import profile_statement, read_question
 from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.plans.tracked_scopes import StatementPlan
 from dpsql.gateway.pricing import PaidReleases, PricedPlan, price
 from dpsql.gateway.request import Question, Reply, Request
-from dpsql.gateway.session_settings import asked_of_empty_groups
+from dpsql.gateway.reuse.reading_off import PlannedBefore
+from dpsql.gateway.session_settings import asked_of_empty_groups, session_epsilon
 from dpsql.interrupt import ended_when_overdue, uninterruptible
 from dpsql.policy.model import Column, Policy, Role, Table, UniqueKey, bare_names
 from dpsql.privacy.measurement.planner import PlanningContext
 from dpsql.privacy.release.release import Profile
-from dpsql.question import Argument, Asker, Cancellation, Settings
+from dpsql.question import Asker, Cancellation, Settings
 from dpsql.rewrite.analysis.groups import Groups
 from dpsql.rewrite.bind.bound_reader import BoundReader, KnownForms, is_moving
 from dpsql.rewrite.bind.deparsed import counts_of
@@ -187,7 +188,7 @@ class KnownPlans:
 
 def _shown(paid_releases: PaidReleases, profile: Profile) -> Hashable:
     """Return the releases with what they are stored under, and whose release the profile is."""
-    return (*profile.releases, *((key, release) for key, (_, release) in paid_releases.items()))
+    return (*profile.releases, *((key, release.to_bytes()) for key, (_, release) in paid_releases.items()))
 
 
 def _written(value: object) -> int:
@@ -394,18 +395,25 @@ class PlannedQuestions:
         assert analyzed is not None
         return self.priced(analyzed, asked)
 
-    def _planned_again(
-        self, text: str, arguments: tuple[Argument, ...], settings: Settings, request: Request
-    ) -> PricedPlan | None:
-        """Return what a statement measures that the asker's role has asked before; None of what asks nothing any more."""
-        question = self.examine(text, request.asker, request.cancellation)
-        if question is None or not isinstance(question.parsed, AskedStatement):
+    def _planned_again(self, text: str, request: Request) -> PlannedBefore | None:
+        """Return what a question measures that the asker's role has asked before; see `PlannedAgain`."""
+        read, role = read_question(text), self._deps.policy.roles[request.asker.role]
+        if read is None:
             return None
-        asked = Request(question, arguments, settings, request.asker, request.cancellation)
-        analyzed = self.analyzed(asked)
-        if analyzed is None or analyzed.refusal is not None or analyzed.statement is None:
+        try:
+            question = self.examine(read.statement, request.asker, request.cancellation)
+            if question is None or not isinstance(question.parsed, AskedStatement):
+                return None
+            asked = Request(question, read.arguments, read.settings, request.asker, request.cancellation)
+            analyzed = self.analyzed(asked)
+            if analyzed is None or analyzed.refusal is not None or analyzed.statement is None:
+                return None
+            priced = self.priced(analyzed, asked)
+            return PlannedBefore(read.statement, priced, session_epsilon(read.settings, role, role.per_query.epsilon))
+        except QueryCanceled:  # which says nothing of the question, and the next who asks plans it
+            raise
+        except DpsqlError:
             return None
-        return self.priced(analyzed, asked)
 
     def _planned(
         self, analyzed: AnalyzedStatement, request: Request, plan: StatementPlan | None

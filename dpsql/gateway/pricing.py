@@ -80,6 +80,12 @@ class PricedPlan:
         yield self
 
 
+def with_scopes(priced: PricedPlan, scopes: Sequence[PricedScope]) -> PricedPlan:
+    """Return a plan with other scopes in its places: of some of its groups."""
+    plans = (replace(planned, plan=scope.plan) for planned, scope in zip(priced.plan.scopes, scopes, strict=True))
+    return replace(priced, plan=replace(priced.plan, scopes=tuple(plans)), scopes=tuple(scopes))
+
+
 def price(
     plan: StatementPlan, role: Role, settings: Settings, emitter: Emitter, *, counts_rho: bool = False
 ) -> PricedPlan:
@@ -192,8 +198,8 @@ def _looking(scope: PricedScope, epsilon: Fraction, search: Fraction) -> PricedS
 
 Drawn = Mapping[str, Draws]
 """The releases of each measurement, by its identity."""
-PaidReleases = Mapping[str, tuple[PricedMeasurement, bytes]]
-"""Releases by what they are stored under, as they are stored."""
+PaidReleases = Mapping[str, tuple[PricedMeasurement, Release]]
+"""Releases by what they are stored under, each with the measurement that it is of."""
 Following = Callable[[PricedScope, int, Draws | None, AimedPrice | None], Fraction | None]
 """Returns what a part of a scope is to pay next, if anything."""
 _MOST = 64
@@ -385,6 +391,5 @@ def read_draws(paid_releases: PaidReleases) -> Drawn:
     """Return what was released of each measurement."""
     draws: dict[str, tuple[Draw, ...]] = {}
     for part, release in paid_releases.values():
-        draw = (part.measurement, Release.from_bytes(release))
-        draws[part.identity] = (*draws.get(part.identity, ()), draw)
+        draws[part.identity] = (*draws.get(part.identity, ()), (part.measurement, release))
     return {identity: Draws.of(*made) for identity, made in draws.items()}

@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar
 
 from dpsql.accounting.privacy_loss import compose
 from dpsql.gateway.catalogue.virtual_tables import AccountsStatement
-from dpsql.gateway.rehearsal import Rehearsal
 from dpsql.policy.model import Privacy
 from dpsql.question import Argument, Asker, Cancellation, Settings
 from dpsql.rewrite.syntax.whole.analyze import AskedStatement
@@ -97,16 +96,26 @@ class StandIn:
 
 
 @dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a session tries before an answer is paid for: where PostgreSQL refuses it, nothing was charged."""
+
+    texts: tuple[str, ...] = ()
+    """Constants with which the statement can't but fail, and the statement around no rows."""
+    undone: str = ""
+    """The statement that undoes the last of them; empty if it leaves nothing behind."""
+    is_tried: bool = False
+    """Whether the statement is tried over `stand_ins`, for any client's encoding."""
+    stand_ins: Callable[[], Iterator[StandIn]] = lambda: iter(())
+    """The statement over answers that are made up: they depend on the same things as the answer, and not on data."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unpaid:
     """An answer for which something has yet to be measured or paid for: blocks until that is done, when it is called."""
 
     work: Work[Reply]
-    stand_ins: Callable[[], Iterator[StandIn]]
-    """Answers to try before: they depend on the same things as the answer, and not on data."""
-    rehearsal: Rehearsal | None = None
-    """The statement that is tried first, around no rows."""
-    tried: bool = False
-    """Whether `stand_ins` are to be tried, for any client's encoding."""
+    rehearsal: Rehearsal = Rehearsal()
+    """What its session tries first."""
     trial: Work[None] | None = None
     """Tries it on synthetic people, before it is paid for; None where that is done already."""
     through: Work[str | None] | None = None

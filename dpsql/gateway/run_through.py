@@ -62,6 +62,7 @@ class _MadeUp:
         finder = None if part.finds_keys is None else drawn[part.finds_keys.identity].best[1]
         rows = _large_enough(part.measurement, self.rows_of(waiting))
         entropy = interruptible(Random().randbytes, self.reading.cancellation)  # noqa: S311 # of nobody's sums
+        # Written and read, too, as the ledger will have it.
         return Release.from_bytes(release_of(part, rows, finder, entropy).to_bytes())
 
 
@@ -94,7 +95,7 @@ def run_through(priced: PricedPlan, rows_of: MadeUpRows, reading: Reading) -> st
         if not priced.plan.scopes:  # the profile, which is no statement's
             return None
         drawn = with_profile(by_best(priced, drawn)[1], priced, reading.profile)
-        text = priced.plan.text(reading.tables(priced, drawn))
+        text = reading.over(priced, drawn)
         notices(priced, drawn, reading)
     except (QueryCanceled, TooComplex):
         raise

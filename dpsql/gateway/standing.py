@@ -19,11 +19,11 @@ from dpsql.accounting.privacy_loss import compose, show_up
 from dpsql.accounting.sliding import ReadDays
 from dpsql.engines.apart import ready_apart
 from dpsql.engines.base import PreparedMeasurements, SnapshotVersion
-from dpsql.errors import AccountClosed, BudgetExhausted, EngineLost, EngineNotReady, InternalError, Unsupported
+from dpsql.errors import AccountClosed, BudgetExhausted, EngineNotReady, InternalError, Unsupported
 from dpsql.gateway.catalogue.virtual_tables import ListedQuestion, StandingState
 from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.measuring import account, failure_of, written_question
-from dpsql.gateway.pricing import Drawn, PricedPlan
+from dpsql.gateway.measuring import account, failing_alike, failure_of, written_question
+from dpsql.gateway.pricing import Drawn, PricedPlan, with_scopes
 from dpsql.gateway.request import Request
 from dpsql.gateway.session_settings import is_renewed
 from dpsql.interrupt import interruptible
@@ -90,12 +90,7 @@ class StandingStatement:
     def narrowed(self, claims: Claims) -> tuple[PricedPlan, Drawn]:
         """Return the plan with the groups of what was measured, and its releases."""
         drawn: dict[str, Draws] = {}
-        scopes = [self._scope(scope, claims, drawn) for scope in self.priced.scopes]
-        plans = tuple(
-            replace(scope_plan, plan=scope.plan)
-            for scope_plan, scope in zip(self.priced.plan.scopes, scopes, strict=True)
-        )
-        return replace(self.priced, plan=replace(self.priced.plan, scopes=plans), scopes=tuple(scopes)), drawn
+        return with_scopes(self.priced, [self._scope(scope, claims, drawn) for scope in self.priced.scopes]), drawn
 
     def _scope(self, scope: PricedScope, claims: Claims, drawn: dict[str, Draws]) -> PricedScope:
         asked = [self.questions[part.identity] for part in scope.parts]
@@ -221,17 +216,9 @@ class _Ladders:
         part = self.parts[key]
         if self.prepared is None:
             raise InternalError
-        try:
+        with failing_alike(paid, key, self.cancellation):
             rows = self.prepared.run(part.sql, paid.charge)
             return release_of(part, rows, None, interruptible(self.deps.entropy, self.cancellation)).to_bytes()
-        except EngineLost:
-            raise
-        except Exception as error:  # of any kind
-            failure = failure_of(error, self.cancellation)
-            if failure is None:
-                raise
-            paid.fail(key, failure)
-            raise failure.how.error() from None
 
 
 class StandingStatements:
@@ -276,7 +263,7 @@ class StandingStatements:
                 f"closed{since}"
             )
         statement = StandingStatement(priced, {key: self.asked(part, role) for key, part in parts.items()}, edition)
-        if now.date() >= statement.term.end and not statement.is_paid(self.claims(statement, request)):
+        if now.date() >= statement.term.end and not statement.is_paid(self.claims(statement.keys, request)):
             return Ordinary(
                 f"the {statement.term.length} {statement.term} has ended before anybody of the role asked it"
             )
@@ -347,10 +334,10 @@ class StandingStatements:
         ends = following >= grows.term_of(last).end
         return ListedQuestion(role.name, question, StandingState.STANDS, None if ends else grows.closes(following))
 
-    def claims(self, statement: StandingStatement, request: Request) -> Claims:
-        """Return what is known of its questions, as far as the role has paid for them."""
+    def claims(self, keys: Sequence[str], request: Request) -> Claims:
+        """Return what is known of questions, by what they are charged by, as far as the role has paid for them."""
         payer = account(self._deps.policy, request.asker)
-        return self._deps.ledger.standing_claims(payer, statement.keys, request.cancellation)
+        return self._deps.ledger.standing_claims(payer, keys, request.cancellation)
 
     def is_done(self, statement: StandingStatement, claims: Claims) -> bool:
         """Return whether nothing is to be paid or measured now."""
@@ -417,7 +404,7 @@ class StandingStatements:
         try:
             self.measure_questions(questions, statement.edition, request, pay)
         except (EngineNotReady, AccountClosed, BudgetExhausted) as error:
-            claims = self.claims(statement, request)
+            claims = self.claims(statement.keys, request)
             statement = self.again(statement, request)
             if not statement.is_paid(claims) or not statement.told(claims):
                 raise
@@ -456,7 +443,7 @@ class StandingStatements:
     def _paid(self, statement: StandingStatement, request: Request) -> list[str]:
         """Charge what the role has not paid for yet; return what is said of it."""
         deps, payer = self._deps, account(self._deps.policy, request.asker)
-        claims = self.claims(statement, request)
+        claims = self.claims(statement.keys, request)
         # Two measurements that differ in how they spell the period are one question.
         by_key = {
             asked.key: (key, asked.part) for key, asked in statement.questions.items() if not _is_paid(asked, claims)

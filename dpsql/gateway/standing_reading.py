@@ -15,10 +15,10 @@ from fractions import Fraction
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import StandingClaim
 from dpsql.engines.base import SnapshotVersion
-from dpsql.errors import DpsqlError, InternalError, QueryCanceled
+from dpsql.errors import InternalError
 from dpsql.gateway.dependencies import GatewayDependencies
-from dpsql.gateway.measuring import account, read_question
-from dpsql.gateway.pricing import Drawn, PricedPlan
+from dpsql.gateway.measuring import account
+from dpsql.gateway.pricing import Drawn, PricedPlan, with_scopes
 from dpsql.gateway.request import Request
 from dpsql.gateway.reuse.reading_off import Lenses, PlannedAgain, Told
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
@@ -148,11 +148,7 @@ class StandingReading:
     def narrowed(self, claims: Claims) -> tuple[PricedPlan, Drawn]:
         """Return the plan with the groups of which something was measured, and what is read of these."""
         drawn: dict[str, Draws] = {}
-        scopes = [self._scope(scope, claims, drawn) for scope in self.priced.scopes]
-        plans = tuple(
-            replace(planned, plan=scope.plan) for planned, scope in zip(self.priced.plan.scopes, scopes, strict=True)
-        )
-        return replace(self.priced, plan=replace(self.priced.plan, scopes=plans), scopes=tuple(scopes)), drawn
+        return with_scopes(self.priced, [self._scope(scope, claims, drawn) for scope in self.priced.scopes]), drawn
 
     def _seen(self, scope: PricedScope, claims: Claims, closed: datetime | None = None) -> list[Lens]:
         """Return how the parts of a scope are read off what was measured."""
@@ -240,12 +236,7 @@ class StandingReadings:
         if len(parts) < len(wanted):
             return None
         reading = StandingReading(priced, parts, edition, self._lenses)
-        return reading if reading.is_readable(self.claims(reading, request)) else None
-
-    def claims(self, reading: StandingReading, request: Request) -> Claims:
-        """Return what is known of the questions that it is read off."""
-        payer = account(self._deps.policy, request.asker)
-        return self._deps.ledger.standing_claims(payer, reading.keys, request.cancellation)
+        return reading if reading.is_readable(self._standing.claims(reading.keys, request)) else None
 
     def _paid(self, request: Request, tables: Collection[str]) -> _Paid:
         """Return what the role has paid for of some tables, as far as there is time to plan it again."""
@@ -269,24 +260,15 @@ class StandingReadings:
 
     def _planned_again(self, text: str, payer: Account, request: Request) -> Iterator[_PlannedQuestion]:
         """Yield the standing questions of a statement."""
-        read = read_question(text)
-        if read is None:
+        planned = self._planned(text, request)
+        if planned is None or self._standing.not_here(planned.priced, payer.role) is not None:
             return
-        try:
-            priced = self._planned(read.statement, read.arguments, read.settings, request)
-            whole = session_epsilon(read.settings, payer.role, payer.role.per_query.epsilon)
-        except QueryCanceled:
-            raise
-        except DpsqlError:
-            return
-        if priced is None or self._standing.not_here(priced, payer.role) is not None:
-            return
-        every = [(scope.plan, part) for scope in priced.scopes for part in scope.parts]
+        every = [(scope.plan, part) for scope in planned.priced.scopes for part in scope.parts]
         now, kind = self._standing.now(), payer.role.protects
         found = {part.identity: recognize_question(plan, part, kind, now) for plan, part in every}
         parts = sharing({identity: part for identity, part in found.items() if isinstance(part, StandingPart)})
         for part in parts.values():
-            yield _PlannedQuestion(read.statement, part, whole)
+            yield _PlannedQuestion(planned.statement, part, planned.epsilon)
 
     def _read(
         self, identity: str, wanted: WantedSums, needed: tuple[Feature, ...], paid: _Paid, request: Request
@@ -312,13 +294,13 @@ class StandingReadings:
                 continue  # what was measured by different C is of different rows
             weighed = replace(wanted, measured=replace(wanted.measured, bound=bound))
             read = ReadPart(weighed, needed, sources, question.statement)
-            if self._is_all_there(read, request) and self._is_seen(identity, read, request):
+            claims = self._standing.claims([source.key for source in sources], request)
+            if self._is_all_there(read, claims) and self._is_seen(identity, read, claims, request):
                 yield read
 
-    def _is_all_there(self, part: ReadPart, request: Request) -> bool:
+    def _is_all_there(self, part: ReadPart, claims: Claims) -> bool:
         """Return whether each closed period that is asked for was measured, or will be now."""
-        payer, taken = account(self._deps.policy, request.asker), self._closed_at()
-        claims = self._deps.ledger.standing_claims(payer, [s.key for s in part.sources], request.cancellation)
+        taken = self._closed_at()
         for asked in part.sources:
             own = claims.get(asked.key, ())
             left, lost = due_periods(asked, own, taken), lost_periods(own)
@@ -327,11 +309,9 @@ class StandingReadings:
                 return False
         return True
 
-    def _is_seen(self, identity: str, part: ReadPart, request: Request) -> bool:
+    def _is_seen(self, identity: str, part: ReadPart, claims: Claims, request: Request) -> bool:
         """Return whether it can be read off all periods that are closed; unchanged in all to come, if nothing is added up."""
         reuse = session_reuse(request.settings, self._deps.policy.roles[request.asker.role])
-        payer = account(self._deps.policy, request.asker)
-        claims = self._deps.ledger.standing_claims(payer, [s.key for s in part.sources], request.cancellation)
         told = part.told(claims, self._closed_at() if reuse is Reuse.ALL else _ALL_CLOSED)
         seen = self._lenses.of_statement(until_found=True)(identity, part.wanted.measured, part.needed, told)
         return seen is not None and (reuse is Reuse.ALL or seen.is_direct)

@@ -45,7 +45,7 @@ class Wrong:
             self.paid.append(request.question.text)
             return Reply("SELECT 'cash'::text AS payment_type, 3::bigint AS count")
 
-        return Unpaid(paid, lambda: iter(()), through=lambda: self.made_up)
+        return Unpaid(paid, through=lambda: self.made_up)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """What happens after the engine was asked and something goes wrong: the same every time, counted, and never for nothing."""
 
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.errors import AccountClosed, DpsqlError, EngineAway, EngineFailed, EngineLost, QueryCanceled
 from dpsql.policy.model import Policy, RoleLimits
+from dpsql.privacy.release.release import Release
 from dpsql.question import Cancellation, Settings
 from tests.gateway.engines import Rows, Watched, fail
 from tests.support.fix_policy import with_epsilon
@@ -86,6 +88,27 @@ def test_what_failed_fails_again_for_nothing(
     engine.before, engine.after = well, lambda rows: rows
     assert [told(client, COUNT) for _ in range(2)] == [first] * 2
     assert (first[0], engine.runs, client.charges) == (error, 1, 1)
+
+
+def test_what_can_not_be_written_is_stored_as_failed(
+    rides: Memory, new_client: NewClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release is written where its measurement fails if that fails: after it, nothing depends on what was measured."""
+    client = new_client(rides)
+    monkeypatch.setattr("dpsql.gateway.gateway.run_through", lambda *_: None)
+    with monkeypatch.context() as patch:
+        patch.setattr("dpsql.privacy.release.release.zlib", None)
+        first = told(client, COUNT)
+    assert (told(client, COUNT), client.charges) == (first, 1)
+
+
+def test_a_release_is_written_as_it_was_read() -> None:
+    """In the very bytes that the ledger has, whoever has compressed them; a changed one is written anew."""
+    release = Release([[1, 2]], [("a", None, Fraction(1, 3))])
+    stored = zlib.compress(zlib.decompress(release.to_bytes()), level=0)
+    read = Release.from_bytes(stored)
+    assert (read, read.to_bytes()) == (release, stored) != (release, release.to_bytes())
+    assert Release.from_bytes(replace(read, numbers=[[3]]).to_bytes()).numbers == [[3]]
 
 
 def test_what_failed_is_measured_in_the_next_epoch(rides: Memory, new_client: NewClient) -> None:

@@ -12,6 +12,7 @@ from dpsql.gateway.measuring import PaidPlan
 from dpsql.gateway.plans import planning
 from dpsql.gateway.pricing import PricedPlan
 from dpsql.policy.model import Policy
+from dpsql.privacy.release.release import Release
 from dpsql.question import Settings
 from dpsql.rewrite.ir.constant_table import DeferredTable
 from tests.gateway.engines import Watched
@@ -32,7 +33,7 @@ def kept_alone(patch: pytest.MonkeyPatch) -> None:
     """Store what was measured with a release that could not be stored."""
     right = PaidPlan.keep
 
-    def keep(self: PaidPlan, part: Any, release: bytes) -> None:
+    def keep(self: PaidPlan, part: Any, release: Release) -> None:
         untold = set(self.untold)
         self.untold.clear()
         right(self, part, release)

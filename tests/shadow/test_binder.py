@@ -8,6 +8,7 @@ import pytest
 
 from dpsql.errors import DpsqlError, TooComplex, Unsupported
 from dpsql.question import Settings, TemporaryTable
+from dpsql.rewrite.ir.literal import SpelledSql
 from dpsql.shadow.contents.role import ORACLE
 from dpsql.shadow.questions import oracle
 from dpsql.shadow.questions.oracle import OracleSession, ShadowOracle
@@ -140,3 +141,12 @@ def test_many_threads_bind_at_once(sessions: OracleSession) -> None:
     for thread in threads:
         thread.join()
     assert heard == {number: f"SELECT {number} AS n" for number in range(40)}
+
+
+def test_a_constant_is_in_the_settings_of_its_own_session(sessions: OracleSession) -> None:
+    """The session that is asked is the same: what another client has set is set no more, and what is set is not missed."""
+    text = SpelledSql("(timestamptz '2019-03-02 12:00+00')::text || (interval '1 day 2 hours')::text")
+    there = Settings(time_zone="Asia/Tokyo", date_order="DMY", date_style="SQL", interval_style="iso_8601")
+    here = Settings(time_zone="UTC", interval_style="postgres")
+    texts = [ShadowOracle(sessions, each, "ana").constant(text)[0] for each in (there, here, there, here)]
+    assert texts == ["02/03/2019 21:00:00 JSTP1DT2H", "2019-03-02 12:00:00+001 day 02:00:00"] * 2

@@ -18,27 +18,21 @@ The result is a budget: an exact fraction, never above the bound.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 
-from dpsql.epsilon.numbers import BadInput, down_to_step
+from dpsql.epsilon.numbers import BadInput
 from dpsql.epsilon.risks.study import inverse_logit, logit
 from dpsql.policy import model
+from dpsql.policy.disclosure import EXCHANGE, MEMBERSHIP_RISK, largest_epsilon
 from dpsql.policy.model import DatasetBudget, Period, Role
 
-MEMBERSHIP = Fraction(3, 4)
+MEMBERSHIP = MEMBERSHIP_RISK
 """The largest acceptable answer to a 50/50 membership question, where the owner names none: ε ≤ ln 3."""
 
 VALUE = Fraction(9, 10)
 """The largest acceptable answer to "which of two values has this member?", where the owner names none: ε ≤ ln 3 as well."""
-
-EXCHANGE = 2
-"""How many steps between neighbours (add or remove one person) exchanging one person takes."""
-
-_STEP = Fraction(1, 10_000)
-_EXACT = Context(prec=60, rounding=ROUND_FLOOR)
 
 
 def total_epsilon(population: int, risk: Fraction, membership: Fraction, value: Fraction = VALUE) -> Fraction:
@@ -57,7 +51,7 @@ def singling_out_epsilon(population: int, risk: Fraction, steps: int = EXCHANGE)
     _require_probability("risk", risk)
     if risk * population <= 1:
         raise BadInput(f"a risk of {float(risk):g} is not above 1/{population}: that is a blind guess")
-    return _log_below((population - 1) * risk / (1 - risk), steps)
+    return _largest(Fraction(1, population), risk, steps)
 
 
 def membership_epsilon(membership: Fraction) -> Fraction:
@@ -74,18 +68,11 @@ def _even_odds(name: str, probability: Fraction, steps: int) -> Fraction:
     _require_probability(f"{name} risk", probability)
     if probability * 2 <= 1:
         raise BadInput(f"a {name} risk of {float(probability):g} is not above 1/2: that is a blind guess")
-    return _log_below(probability / (1 - probability), steps)
+    return _largest(Fraction(1, 2), probability, steps)
 
 
-def _log_below(number: Fraction, divisor: int) -> Fraction:
-    """Return ln(number)/divisor, rounded down.
-
-    `Decimal.ln` is correctly rounded to 60 digits; two units in its last place are given away before
-    rounding to four places.
-    """
-    quotient = _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
-    below = _EXACT.next_minus(_EXACT.next_minus(_EXACT.ln(quotient)))
-    epsilon = down_to_step(Fraction(below) / divisor, _STEP)
+def _largest(prior: Fraction, posterior: Fraction, steps: int) -> Fraction:
+    epsilon = largest_epsilon(prior, posterior, steps)
     if epsilon <= 0:
         raise BadInput("the risk is so near a blind guess that no ε of four decimals meets it")
     return epsilon

@@ -11,7 +11,7 @@ from dpsql.engines.base import SnapshotVersion
 from dpsql.errors import InternalError
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Privacy
+from dpsql.policy.model import Privacy, Role
 from dpsql.privacy.accuracy.expected_error import (
     ExpectedError,
     ForeseenBound,
@@ -32,7 +32,7 @@ from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
 from dpsql.privacy.release.noisy_ladder import chosen_by
 from dpsql.privacy.release.release import NOTHING_KNOWN, Profile, Release
 from dpsql.rewrite.functions.table import describe
-from dpsql.rewrite.ir.relation import reads_all
+from dpsql.rewrite.ir.relation import reads_all, tables_below
 from dpsql.shadow.splice import shadow_literal
 
 # The C that will be chosen for a statement, as far as its role knows it, so that EXPLAIN can say how far answers err.
@@ -46,7 +46,7 @@ class Knowledge:
     """What a role has paid for in this epoch: its profile, and releases of a statement by its measurements' identities."""
 
     profile: Profile = NOTHING_KNOWN
-    releases: Mapping[str, bytes] = field(default_factory=dict)
+    releases: Mapping[str, Release] = field(default_factory=dict)
 
 
 NO_KNOWLEDGE = Knowledge()
@@ -70,8 +70,7 @@ def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None
     if (release := known.releases.get(search.identity)) is not None:
         if not isinstance(search.measurement, RowsPerUnit):
             raise InternalError
-        cells = Release.from_bytes(release).numbers[0]
-        chosen = chosen_by(search.measurement, cells, measured, groups, paid=paid)
+        chosen = chosen_by(search.measurement, release.numbers[0], measured, groups, paid=paid)
         return ForeseenBound(chosen, None, "as released for these rows before")
     last = search.measurement.rungs[-1] if isinstance(search.measurement, RowsPerUnit) else _MUCH
     of_table = known.profile.of(measured.bound.unit.table) if measured.bound.once else None
@@ -83,6 +82,20 @@ def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None
     if reads_all(measured.relation, measured.where):
         return ForeseenBound(chosen, None, "by the profile")
     return ForeseenBound(ChosenBound(min(_LEAST, chosen.rows), 0), chosen, "that of all rows at most, by the profile")
+
+
+# The lines of EXPLAIN about rows that a role does not see.
+
+
+def rights(role: Role, priced: PricedPlan) -> Iterator[str]:
+    """Yield for each table that a plan reads in part, the rows of it that the role sees."""
+    if not role.where:
+        return
+    relations = (part.measurement.relation for part in priced.measurements)
+    for name in sorted({table.name for relation in relations for table in tables_below(relation)}):
+        if name in role.where:
+            text = " ".join(role.where[name].text.split())
+            yield f'Rows: of {name} those for which {text}, the only ones granted to role "{role.name}"'
 
 
 # The numbers of EXPLAIN (FORMAT JSON), for programs: the same as its lines say to people.

@@ -54,7 +54,6 @@ from dpsql.rewrite.translate.public.constants import Constants, require_known_ty
 from dpsql.rewrite.translate.public.public_queries import require_names, spelled_public, with_ctes_in_place
 from dpsql.rewrite.translate.rows.aggregates import DistinctTuples
 from dpsql.rewrite.translate.rows.relations import Tracker, require_views, value_of_several_rows
-from dpsql.shadow.splice import released_table
 
 # See that what stands for one value in a planned statement has one row at most: PostgreSQL would fail when it is paid.
 
@@ -542,8 +541,7 @@ class Planner:
         )
         if any(True for _ in values_of_several_rows(flat, rows)):
             raise value_of_several_rows()
-        empty = [released_table(scope.columns, scope.types, []) for scope in plan.scopes]
-        fields = self.evaluator.rows(SpelledSql(plan.text(empty)))
+        fields = self.evaluator.rows(SpelledSql(plan.over([] for _ in plan.scopes)))
         return plan, awaited(place, text, fields, several=several_rows(flat, rows), columns=columns)
 
     def measure(self, tracked: TrackedStatement) -> StatementPlan:

@@ -4,7 +4,7 @@ SELECT payment_type, avg(fare) FROM trips GROUP BY 1  →  the rows of trips, th
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -38,6 +38,7 @@ from dpsql.rewrite.translate.rows.per_unit import AggregatedArgument, unit_value
 from dpsql.rewrite.translate.rows.relations import Tracker
 from dpsql.rewrite.translate.values.context import Names, Translator
 from dpsql.rewrite.translate.values.translator import translator
+from dpsql.shadow.splice import released_table
 
 # Quotients of which it is known where they lie are shown there, as averages are: a share of the whole is from 0 to 1.
 #
@@ -199,7 +200,7 @@ def _reads_total(asked: Aggregate) -> bool:
 #     SELECT 2 * (SELECT max(tip) FROM trips) AS answer, tip in [0, 40]       →  answer in [0, 80]
 #
 # A released value may lie outside, by its noise: it is clamped before anything is computed of it among private rows
-# (`AwaitedTable.answered`). So what is computed has bounds, for any answer. Sums and counts have none.
+# (`DeferredTable.answered`). So what is computed has bounds, for any answer. Sums and counts have none.
 
 _PASSING = frozenset({"expressions", "from_", "where", "order", "limit", "offset", "with_", "distinct", "kind"})
 """The clauses of a query whose rows are some of those in its FROM."""
@@ -336,8 +337,11 @@ class StatementPlan:
     inner: tuple["StatementPlan", ...] = ()
     """The inner queries whose answers its measurements wait for; their texts are for the shadow that planning asks."""
 
-    def text(self, tables: Sequence[str]) -> str:
-        """Return the statement with a table for each scope's rows."""
+    def over(self, rows: Iterable[Sequence[Sequence[str | None]]]) -> str:
+        """Return the statement over rows of each scope: what is released, what is made up, or none."""
+        tables = [
+            released_table(scope.columns, scope.types, each) for scope, each in zip(self.scopes, rows, strict=True)
+        ]
         return "".join(part for pair in zip(self.pieces, (*tables, ""), strict=True) for part in pair)
 
     def stages(self) -> Iterator["StatementPlan"]:

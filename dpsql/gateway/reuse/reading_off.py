@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import islice
+from typing import NamedTuple
 
-from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ToldRelease
 from dpsql.byte_limited_cache import ByteLimitedCache
 from dpsql.engines.base import SnapshotVersion
-from dpsql.errors import DpsqlError, QueryCanceled, TooComplex
+from dpsql.errors import TooComplex
 from dpsql.gateway.catalogue.virtual_tables import KnownRelease
 from dpsql.gateway.measuring import Measuring, WrittenQuestion, account, hashed_words, read_question
 from dpsql.gateway.pricing import AimedPrice, Drawn, PaidReleases, PricedPlan, is_declared
@@ -34,11 +34,10 @@ from dpsql.privacy.features.feature import ONE, Feature
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.pricing import PricedMeasurement
 from dpsql.privacy.measurement.sums import Sums
-from dpsql.privacy.release.release import Draws, Release
+from dpsql.privacy.release.release import Draws
 from dpsql.privacy.release.target import is_aimed, is_met
 from dpsql.privacy.reuse.derived_draws import DerivedDraws
 from dpsql.privacy.reuse.lens import Lens, ToldNoise, lens, needed_sums
-from dpsql.question import Argument, Settings
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.same_rows import EnforcedColumns, condition_words
 
@@ -51,8 +50,19 @@ _MOST, _MOST_GROUPS = 500, 200_000
 """Releases of a role that are looked at, the newest, and their groups together: plans of many groups are large."""
 _SECONDS = 2.0
 """Of the processor, in which questions are planned again for one statement; the next goes on from there."""
-PlannedAgain = Callable[[str, tuple[Argument, ...], Settings, Request], PricedPlan | None]
-"""Plans a statement for a client that asks something else."""
+
+
+class PlannedBefore(NamedTuple):
+    """A question that the asker's role has paid for, planned again."""
+
+    statement: str
+    priced: PricedPlan
+    epsilon: Fraction
+    """The price of the whole."""
+
+
+PlannedAgain = Callable[[str, Request], PlannedBefore | None]
+"""Plans a written question for a client that asks something else; None of what asks nothing any more, or is refused."""
 
 
 @dataclass(frozen=True)
@@ -200,16 +210,15 @@ class ToldReleases:
             of_role.add(told_since[-_MOST:])
             wanted = of_role.unplanned(hashed)
             if wanted:
-                self._plan(wanted, payer, request, epoch)
+                self._plan(wanted, request, epoch)
                 of_role.note_planned(wanted)
             return of_role.told
 
-    def _plan(self, wanted: Sequence[_Listed], payer: Account, request: Request, epoch: int) -> None:
+    def _plan(self, wanted: Sequence[_Listed], request: Request, epoch: int) -> None:
         """Plan releases again, as many as there is time for."""
         begun = time.thread_time()
-        for listed, (_, told) in zip(
-            wanted, self._recalled([listed.release for listed in wanted], payer, request, epoch), strict=True
-        ):
+        recalled = self._recalled([listed.release for listed in wanted], request, epoch)
+        for listed, (_, told) in zip(wanted, recalled, strict=True):
             listed.planned, listed.told = True, told
             if time.thread_time() - begun > _SECONDS:
                 break
@@ -222,7 +231,7 @@ class ToldReleases:
         if missing:
             payer = account(self._policy, request.asker)
             releases = self._measuring.ledger.told_under(payer, missing, request.cancellation)
-            recalled = self._recalled(releases, payer, request, epoch)
+            recalled = self._recalled(releases, request, epoch)
             found |= {told.key: told for _, told in recalled if told is not None}
         return found
 
@@ -233,32 +242,25 @@ class ToldReleases:
             yield KnownRelease(epoch, told.statement, told.part.note, told.groups, told.part.cost.epsilon)
 
     def _recalled(
-        self, releases: Sequence[ToldRelease], payer: Account, request: Request, epoch: int
+        self, releases: Sequence[ToldRelease], request: Request, epoch: int
     ) -> Iterator[tuple[ToldRelease, Told | None]]:
         """Yield releases with their plans; None where these can't be made again."""
         told_by_question: dict[str, Mapping[str, Told]] = {}
         for release in releases:
             if release.question not in told_by_question:
-                told_by_question[release.question] = self._asked(release.question, payer, request, epoch)
+                told_by_question[release.question] = self._asked(release.question, request, epoch)
             yield release, told_by_question[release.question].get(release.key)
 
-    def _asked(self, question: str, payer: Account, request: Request, epoch: int) -> Mapping[str, Told]:
+    def _asked(self, question: str, request: Request, epoch: int) -> Mapping[str, Told]:
         """Return the measurements of a question by the keys of their releases."""
-        read = read_question(question)
-        if read is None:
+        planned = self._planned(question, request)
+        if planned is None or planned.priced.inner:
             return {}
-        try:
-            priced = self._planned(read.statement, read.arguments, read.settings, request)
-            if priced is None or priced.inner:
-                return {}
-            whole = session_epsilon(read.settings, payer.role, payer.role.per_query.epsilon)
-        except QueryCanceled:  # which says nothing of the question, and the next who asks plans it
-            raise
-        except DpsqlError:
-            return {}
-        parts = self._measuring.by_key(priced, request, epoch)
+        parts = self._measuring.by_key(planned.priced, request, epoch)
         return {
-            key: Told(key, read.statement, part, whole if priced.aim is None else part.cost.epsilon)
+            key: Told(
+                key, planned.statement, part, planned.epsilon if planned.priced.aim is None else part.cost.epsilon
+            )
             for key, part in parts.items()
             if _is_readable(part)
         }
@@ -524,9 +526,7 @@ class ReadingOff:
             return NOTHING_READ
         return ReadOff(
             {
-                identity: DerivedDraws.through(
-                    through, Draws.of((told.measurement, Release.from_bytes(stored[told.key])))
-                )
+                identity: DerivedDraws.through(through, Draws.of((told.measurement, stored[told.key])))
                 for identity, (told, through) in there.items()
             },
             {identity: told for identity, (told, _) in there.items()},

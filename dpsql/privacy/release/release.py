@@ -60,20 +60,27 @@ class Release:
     """The groups, where the policy does not declare them."""
     chosen: ChosenBound | None = None
     """C, where it was chosen by what was released before."""
+    _written: list[bytes] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The form that is stored, once it was made or read: a ledger compares releases by that."""
 
     def to_bytes(self) -> bytes:
-        """Return a form to be stored."""
-        # A fraction is written as a text, since JSON's numbers come back as doubles: 1/3 would be another key.
-        keys = None if self.keys is None else [[_stored(cell) for cell in key] for key in self.keys]
-        chosen = [] if self.chosen is None else [*astuple(self.chosen)]
-        return zlib.compress(json.dumps([[list(row) for row in self.numbers], keys, *chosen]).encode())
+        """Return the form that is stored, which is made once."""
+        if not self._written:
+            # A fraction is written as a text, since JSON's numbers come back as doubles: 1/3 would be another key.
+            keys = None if self.keys is None else [[_stored(cell) for cell in key] for key in self.keys]
+            chosen = [] if self.chosen is None else [*astuple(self.chosen)]
+            text = json.dumps([[list(row) for row in self.numbers], keys, *chosen])
+            self._written.append(zlib.compress(text.encode()))
+        return self._written[0]
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> "Release":
         """Return what `to_bytes` stored."""
         numbers, keys, *chosen = json.loads(zlib.decompress(stored))
         read = None if keys is None else [tuple(_read(cell) for cell in key) for key in keys]
-        return cls(numbers, read, ChosenBound(*chosen) if chosen else None)
+        release = cls(numbers, read, ChosenBound(*chosen) if chosen else None)
+        release._written.append(stored)
+        return release
 
 
 def _stored(cell: Any) -> Any:
@@ -367,15 +374,15 @@ class Profile:
         """Return the profile of a table."""
         return self.tables.get(table)
 
-    def with_release(self, table: str, identity: str, measured: Searched, stored: bytes) -> "Profile":
+    def with_release(self, table: str, identity: str, measured: Searched, release: Release) -> "Profile":
         """Return the profile with one more release."""
-        profile, cells = self.tables.get(table, TableProfile()), Release.from_bytes(stored).numbers[0]
+        profile, cells = self.tables.get(table, TableProfile()), release.numbers[0]
         match measured:
             case RowsPerUnit():
                 profile = profile.with_rows(measured, cells)
             case BeyondBounds():
                 profile = profile.with_values(measured, cells)
-        return Profile({**self.tables, table: profile}, (*self.releases, (identity, stored)))
+        return Profile({**self.tables, table: profile}, (*self.releases, (identity, release.to_bytes())))
 
     def lines(self, kind: str) -> Iterator[ProfileLine]:
         """Yield the profile for a unit kind, a fact a line."""

@@ -186,15 +186,17 @@ def _described(
     settings: Settings, question: ConstantQuestion, in_iso: bool, connection: OracleConnection
 ) -> ConstantCursor:
     dates, intervals = _IN_ISO if in_iso else (settings.date_style, settings.interval_style)
-    local = {
-        "SET LOCAL TimeZone = {}": settings.time_zone,
-        "SET LOCAL DateStyle = {}": f"{dates}, {settings.date_order}",
-        "SET LOCAL IntervalStyle = {}": intervals,
+    wanted = {
+        "TimeZone": settings.time_zone,
+        "DateStyle": f"{dates}, {settings.date_order}",
+        "IntervalStyle": intervals,
     }
+    # PostgreSQL reports these three whenever they change: where one is right already, it need not be set.
+    local = {key: value for key, value in wanted.items() if connection.info.parameter_status(key) != value}
     with connection.pipeline() as pipeline:  # one round trip, and never the simple protocol
         connection.execute("BEGIN READ ONLY")
-        for text, value in local.items():
-            connection.execute(sql.SQL(text).format(value))
+        for key, value in local.items():
+            connection.execute(sql.SQL("SET LOCAL {} = {}").format(sql.Identifier(key), value))
         answered = connection.execute(question)
         connection.execute("ROLLBACK")
         pipeline.sync()  # which ends the transaction that PostgreSQL takes a pipeline for: DISCARD must stand in none
@@ -253,8 +255,10 @@ def described_columns(
     """Return the columns of queries in PostgreSQL's words; see `Binder`."""
     server = connection.pgconn
     _begin(connection, settings, again=True)
-    given = [_ours(connection, [f"SELECT {literal(type_)}::regtype::oid::text"]).get_value(0, 0) for type_ in types]
-    oids = [int(oid or 0) for oid in given]
+    oids = list[int]()
+    if types:
+        given = _ours(connection, [f"SELECT {', '.join(f'{literal(type_)}::regtype::oid::text' for type_ in types)}"])
+        oids = [int(given.get_value(0, place) or 0) for place, _ in enumerate(types)]
     described = []
     for query in queries:
         _seen(connection, server.prepare(b"", query.encode(), oids))

@@ -15,8 +15,7 @@ from itertools import islice
 from typing import TypeVar
 
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, QueryCanceled, StatementTimeout, Unsupported
-from dpsql.gateway.rehearsal import Rehearsal
-from dpsql.gateway.request import Answers, Reply, Request, StandIn, Unpaid
+from dpsql.gateway.request import Answers, Rehearsal, Reply, Request, StandIn
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings, TemporaryTable
 from dpsql.rewrite.ir.literal import TYPES, quoted_name
 from dpsql.rewrite.syntax.read.parse import Wrap, locate_query
@@ -40,7 +39,7 @@ from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import describe_message, error_fields, join_error_fields, parameter_oids
 from dpsql.wire.protocol.replies import Message, MessageKind
 
-# Tries a statement with made-up answers in its session before it is paid for, and takes it back: see `gateway.stand_ins`.
+# Tries a statement with made-up answers in its session before it is paid for, and takes it back: see `gateway.rehearsal`.
 #
 # It is refused where it fails in the same way with all of them, in PostgreSQL's words. An answer may pass a CHECK, and be no
 # duplicate, where no number that was made up is; so NULL, of which both hold, has to fail likewise. Not so where an error is
@@ -83,9 +82,9 @@ class Trial:
     arguments: tuple[str | None, ...]
     codec: str
 
-    def is_wanted(self, begun: Unpaid) -> bool:
+    def is_wanted(self, rehearsal: Rehearsal) -> bool:
         """Return whether anything may be found: what the statement fails with, or a character that the client can't have."""
-        return begun.tried or self.codec != "utf-8"
+        return rehearsal.is_tried or self.codec != "utf-8"
 
     async def is_done_already(self, rehearsal: Rehearsal) -> bool:
         """Rehearse; return whether IF NOT EXISTS finds its table there, so that nothing is left to do.
@@ -94,10 +93,9 @@ class Trial:
             ShadowRefusedError: the statement would fail with any answer.
         """
         given = (self.asked.oids, self.asked.values + b"\0\0")
-        texts = (*rehearsal.trials, rehearsal.text)
         try:
             replies = await self.backend.ask(
-                *(frame for text in texts for frame in messages_to_run(text.encode(self.codec), *given))
+                *(frame for text in rehearsal.texts for frame in messages_to_run(text.encode(self.codec), *given))
             )
         except ShadowRefusedError as refused:
             raise ShadowRefusedError(drop_position(refused.body), ()) from None
@@ -569,10 +567,10 @@ class Interceptor:
             begun = await self._workers.planning.run(user, partial(self._answers.answer, request), cancellation)
             if isinstance(begun, Reply):
                 return begun
-            if begun.rehearsal is not None and await trial.is_done_already(begun.rehearsal):
+            if begun.rehearsal.texts and await trial.is_done_already(begun.rehearsal):
                 return None
-            if trial.is_wanted(begun):
-                made = begun.stand_ins()
+            if trial.is_wanted(begun.rehearsal):
+                made = begun.rehearsal.stand_ins()
                 await trial.see(lambda: self._workers.planning.run(user, partial(next, made, None), cancellation))
             if begun.trial is not None:
                 await self._workers.trying.run(user, begun.trial, cancellation)

@@ -27,7 +27,7 @@ def counted(policy: Policy, world: World) -> Sums:
 def _known(counted: Sums, cells: list[int], also: int = 20) -> Profile:
     search = RowsPerUnit(replace(counted, bound=replace(counted.bound, up_to=64)), Fraction(1), also=also)
     whole = [cell * search.sensitivity for cell in cells] + [0] * (len(search.rungs) - len(cells))
-    return Profile().with_release("rides", "identity", search, Release([whole]).to_bytes())
+    return Profile().with_release("rides", "identity", search, Release([whole]))
 
 
 def test_a_condition_keeps_a_share_of_each_units_rows(counted: Sums) -> None:
@@ -46,7 +46,7 @@ def test_shares_are_shares(cells: list[int], counted: Sums, policy: Policy) -> N
     """Between 0 and 1, whatever noise there is."""
     fare = ref(0, policy.tables["rides"], "fare")
     measured = BeyondBounds(counted.relation, counted.bound, (fare,), Fraction(1, 10**6))
-    table = Profile().with_release("rides", "i", measured, Release([cells]).to_bytes()).of("rides")
+    table = Profile().with_release("rides", "i", measured, Release([cells])).of("rides")
     assert table is not None
     for share in table.beyond["fare"]:
         assert 0 <= share.value <= 1

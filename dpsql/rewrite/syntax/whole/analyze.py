@@ -564,6 +564,11 @@ def column_probe(statement: Statement) -> str:
     """Return the statement with no rows; a view of rows stays what it is, which the shadow lets nobody read."""
     if statement.wrap is Wrap.VIEW and not is_empty(statement.queries[0].tree):
         return statement.text([query.text for query in statement.queries])
+    return over_no_rows(statement)
+
+
+def over_no_rows(statement: Statement) -> str:
+    """Return a statement whose queries have their columns and no rows."""
     return statement.text([without_rows(query.tree) for query in statement.queries])
 
 
