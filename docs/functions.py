@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dpsql.rewrite.functions.function import Function
-from dpsql.rewrite.functions.table import ANY_TEXTS, CONDITIONS, CUTS, NUMBERS
+from dpsql.rewrite.functions.table import CONDITIONS, NUMBERS
 from dpsql.rewrite.functions.temporal import DAY_TIMES, SPANS, TIMES
+from dpsql.rewrite.functions.text import ANY_TEXTS, CUTS
 from dpsql.rewrite.ir.literal import FUNCTIONS as _CONSTANT_FUNCTIONS  # the page lists what is spelled
 
 PAGE = Path(__file__).parent / "sql" / "expressions.md"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
+from typing import assert_never
 
 import duckdb
 import psycopg
@@ -21,7 +22,9 @@ from dpsql.errors import ConfigError
 from dpsql.open_ledger import open_ledger
 from dpsql.policy.config import (
     Config,
+    CopiedDatabase,
     DuckDbFile,
+    DuckDbTables,
     EmbeddedShadow,
     EngineConfig,
     Listen,
@@ -116,9 +119,11 @@ def made_up_source(people: MadeUpPeople, like: EngineConfig, directory: Path) ->
             files = _write(people, directory / "records.duckdb", parquet=True)
             with sail() as remote:
                 yield SparkServer(remote, files)
-        case _:
+        case DuckDbFile() | DuckDbTables() | CopiedDatabase():  # what is copied is kept in DuckDB, and asked there
             _write(people, directory / "records.duckdb", parquet=False)
             yield DuckDbFile(directory / "records.duckdb")
+        case _ as never:
+            assert_never(never)
 
 
 def _write(people: MadeUpPeople, file: Path, *, parquet: bool) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ from dpsql.rewrite.ir.literal import simplest
 
 # The types of an engine that may stand behind a declared one, and public values as engines return them, made exact.
 #
-# Statements read a column through a cast to its declared type (`rewrite.stored`), so a type fits if that cast can never
+# Statements read a column through a cast to its declared type (`rewrite.emit.emitter`), so a type fits if that cast can never
 # fail and changes no value: else an error, or two units that look the same, would be a fact about somebody's row.
 
 _CHARACTERS = re.compile(r"character\((\d+)\)")

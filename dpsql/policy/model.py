@@ -16,7 +16,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
-from typing import Self, assert_never
+from typing import Generic, Self, TypeVar, assert_never
 
 from dpsql.frozen import HashedOnce, hashed_once
 from dpsql.policy.growth import Grows
@@ -146,6 +146,37 @@ class SqlType(StrEnum):
         return self in _TEMPORAL
 
 
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfEachType(Generic[T]):
+    """Something for each column type: a type that is added here is missed by mypy wherever nothing is said of it."""
+
+    boolean: T
+    smallint: T
+    integer: T
+    bigint: T
+    numeric: T
+    real: T
+    double: T
+    text: T
+    character: T
+    uuid: T
+    enum: T
+    date: T
+    timestamp: T
+    timestamptz: T
+    time: T
+    interval: T
+    json: T
+
+    def of(self, type_: SqlType) -> T:
+        """Return what there is for a type."""
+        found: T = getattr(self, type_.name.lower())
+        return found
+
+
 # Planning asks for these of every expression again and again.
 _INTEGERS = frozenset({SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT})
 _FLOATS = frozenset({SqlType.REAL, SqlType.DOUBLE})
@@ -223,7 +254,7 @@ class View:
     origins: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The tables' columns that are columns of it unchanged, once it was read."""
     tree: object = field(default=None, compare=False, repr=False)
-    """The query that is put into statements; None until it was read (`rewrite.syntax.views`)."""
+    """The query that is put into statements; None until it was read (`gateway.plans.views`)."""
 
 
 # Names of tables and views: a schema and a name, which are written as one text wherever things are kept by name.

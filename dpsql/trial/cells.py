@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from random import Random
+from typing import assert_never
 from uuid import UUID
 
-from dpsql.policy.model import Column, SqlType, Value
+from dpsql.policy.model import Column, OfEachType, SqlType, Value
 from dpsql.privacy.features.lattice import MOST_POINTS
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.literal import format_value
@@ -43,25 +44,25 @@ _TWINS: Mapping[SqlType, Sequence[str]] = {
 # A policy declares, and an engine does not enforce. The guarantee holds whatever the rows are, so that the values that
 # break a text are here: the ends of each type, what is not finite, what overflows when it is squared, negative zero,
 # denormal numbers, texts that differ in case or in a blank, and JSON that is none.
-_DIRT: Mapping[SqlType, Sequence[str]] = {
-    SqlType.BOOLEAN: ("t", "f"),
-    SqlType.SMALLINT: ("-32768", "32767", "-1", "0", "101"),
-    SqlType.INTEGER: ("-2147483648", "2147483647", "-1", "0", "999"),
-    SqlType.BIGINT: ("-9223372036854775808", "9223372036854775807", "-1", "0"),
-    SqlType.NUMERIC: ("-99999.5", "99999.5", "0.00", "-0.5", "1e30", "NaN"),
-    SqlType.REAL: ("NaN", "Infinity", "-Infinity", "3e38", "-0.0", "1e-40"),
-    SqlType.DOUBLE: ("NaN", "Infinity", "-Infinity", "1e308", "-1e308", "-0.0", "1e-320"),
-    SqlType.TEXT: _WORDS,
-    SqlType.CHARACTER: _WORDS,
-    SqlType.UUID: (str(UUID(int=0)), str(UUID(int=2**128 - 1))),
-    SqlType.ENUM: ("?",),
-    SqlType.DATE: ("0001-01-01", "1900-01-01", "2024-02-29", "9999-12-31", "infinity", "-infinity"),
-    SqlType.TIMESTAMP: ("0001-01-01 00:00:00", "1900-01-01 23:59:59.999999", "2262-04-12 00:00:00", "infinity"),
-    SqlType.TIMESTAMPTZ: ("1900-01-01 23:59:59.999999+00", "2262-04-12 00:00:00+00", "-infinity"),
-    SqlType.TIME: ("00:00:00", "23:59:59.999999", "24:00:00"),
-    SqlType.INTERVAL: ("0", "-1 days", "400 days 00:00:00.000001", "1 mon", "-7 years"),
-    SqlType.JSON: ("{}", "[]", "[1, 2]", "null", "3", '"a"', "true", "{", "", '{"a": 1e400}'),
-}
+_DIRT = OfEachType[Sequence[str]](
+    boolean=("t", "f"),
+    smallint=("-32768", "32767", "-1", "0", "101"),
+    integer=("-2147483648", "2147483647", "-1", "0", "999"),
+    bigint=("-9223372036854775808", "9223372036854775807", "-1", "0"),
+    numeric=("-99999.5", "99999.5", "0.00", "-0.5", "1e30", "NaN"),
+    real=("NaN", "Infinity", "-Infinity", "3e38", "-0.0", "1e-40"),
+    double=("NaN", "Infinity", "-Infinity", "1e308", "-1e308", "-0.0", "1e-320"),
+    text=_WORDS,
+    character=_WORDS,
+    uuid=(str(UUID(int=0)), str(UUID(int=2**128 - 1))),
+    enum=("?",),
+    date=("0001-01-01", "1900-01-01", "2024-02-29", "9999-12-31", "infinity", "-infinity"),
+    timestamp=("0001-01-01 00:00:00", "1900-01-01 23:59:59.999999", "2262-04-12 00:00:00", "infinity"),
+    timestamptz=("1900-01-01 23:59:59.999999+00", "2262-04-12 00:00:00+00", "-infinity"),
+    time=("00:00:00", "23:59:59.999999", "24:00:00"),
+    interval=("0", "-1 days", "400 days 00:00:00.000001", "1 mon", "-7 years"),
+    json=("{}", "[]", "[1, 2]", "null", "3", '"a"', "true", "{", "", '{"a": 1e400}'),
+)
 """Values that a table may hold against its declaration, as far as its type in the engine lets it."""
 
 
@@ -97,7 +98,7 @@ class CellPool:
         """Choose them; `keys` are those of what the column points to, `public` what stands in columns of public tables."""
         if column.paths:
             inside = tuple(cls.of(path, (), (), draw, nulls=True) for path in column.paths)
-            return cls(column, (), (), (), (*((None,) * _NULLS if nulls else ()), *_DIRT[column.type]), inside)
+            return cls(column, (), (), (), (*((None,) * _NULLS if nulls else ()), *_DIRT.of(column.type)), inside)
         free = not keys and column.values is None and (column.bounds is None or _around_zero(column))
         twins = _TWINS.get(column.type, ()) if free else ()
         public = alike_first(public)
@@ -106,7 +107,7 @@ class CellPool:
             draw.sample(values, min(_FEW, len(values))) for values in (many[: (len(many) + 1) // 2], public[:_MANY])
         )
         few = list(dict.fromkeys((*itertools.chain.from_iterable(some), *twins)))
-        numbers = ("0", "1", "2", "-1") if column.in_numbers else _DIRT[column.type]
+        numbers = ("0", "1", "2", "-1") if column.in_numbers else _DIRT.of(column.type)
         beyond = (*_beyond(column, -1), *_beyond(column, 1))
         return cls(column, few, many, public, (*((None,) * _NULLS if nulls else ()), *numbers, *beyond, *public))
 
@@ -213,8 +214,18 @@ def _plain(column: Column) -> Sequence[str]:
             return [*_WORDS, *(f"word {n}" for n in range(_MANY))]
         case SqlType.CHARACTER | SqlType.ENUM:
             return _WORDS
-        case _:
+        case (
+            SqlType.SMALLINT
+            | SqlType.INTEGER
+            | SqlType.BIGINT
+            | SqlType.NUMERIC
+            | SqlType.REAL
+            | SqlType.DOUBLE
+            | SqlType.JSON
+        ):
             return [str(n) for n in range(_MANY)]
+        case _ as never:
+            assert_never(never)
 
 
 def _beyond(column: Column, sign: int, number: int = 0) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.duckdb.opening import ALLOWED_OPTIMIZERS, DUCKDB_SETTINGS
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.spark.engine import SparkEngine
+from dpsql.errors import InternalError
 from dpsql.policy.model import Policy, TrialMode
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
 from dpsql.rewrite.emit.emitter import Emitter
@@ -41,10 +42,9 @@ def open_trial(
 
     `cluster` says how the owner of the PostgreSQL that dpsql runs connects to one of its databases; `file` keeps what passed.
     """
-    trial_engine = None if mode is TrialMode.OFF else _trial_engine_of(engine, cluster)
-    if trial_engine is None:
+    if mode is TrialMode.OFF:
         return None
-    prepare, language, edition = trial_engine
+    prepare, language, edition = _trial_engine_of(engine, cluster)
     rows, declared = public
     emitter = Emitter(engine.dialect, declared, engine.named, engine.kept)
     about = f"dpsql {version('dpsql')} {_source()}, {edition}"
@@ -55,8 +55,12 @@ def open_trial(
 
 def _trial_engine_of(
     engine: Engine, cluster: Callable[[str], str]
-) -> tuple[Callable[[TrialSubject], TrialEngine], str, str] | None:
-    """Return what makes databases for an engine, what the parser calls its SQL, and its edition; None for an unknown kind."""
+) -> tuple[Callable[[TrialSubject], TrialEngine], str, str]:
+    """Return what makes databases for an engine, what the parser calls its SQL, and its edition.
+
+    Raises:
+        InternalError: statements for this kind of engine can't be tried, so that none is asked of it.
+    """
     match engine:
         case DuckDb():
             settings = sorted((name, str(value)) for name, value in DUCKDB_SETTINGS.items())
@@ -68,7 +72,7 @@ def _trial_engine_of(
         case SparkEngine():
             return partial(SparkTrialEngine, connect=engine.another_session), "spark", " ".join(engine.product)
         case _:
-            return None
+            raise InternalError
 
 
 @cache

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import assert_never
 
 from dpsql.errors import TrialFailed
 from dpsql.policy.model import SqlType, TrialMode, Value
@@ -291,12 +292,18 @@ def _made_up_answer(table: DeferredTable) -> ConstantTable:
 
 
 def _made_up_values(type_: SqlType) -> tuple[Value | None, ...]:
-    if type_ is SqlType.BOOLEAN:
-        return (True, False, None)
-    if type_ is SqlType.UUID:
-        return ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002", None)
-    if type_.is_text:
-        return ("a", "cash", None)
-    if type_.is_integer or type_.is_temporal or type_.is_span:
-        return (1, 2, None)
-    return (Fraction(1), Fraction(5, 2), None)
+    match type_:
+        case SqlType.BOOLEAN:
+            return (True, False, None)
+        case SqlType.UUID:
+            return ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002", None)
+        case SqlType.TEXT | SqlType.CHARACTER | SqlType.ENUM:
+            return ("a", "cash", None)
+        case SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
+            return (1, 2, None)
+        case SqlType.DATE | SqlType.TIMESTAMP | SqlType.TIMESTAMPTZ | SqlType.TIME | SqlType.INTERVAL:
+            return (1, 2, None)
+        case SqlType.NUMERIC | SqlType.REAL | SqlType.DOUBLE | SqlType.JSON:
+            return (Fraction(1), Fraction(5, 2), None)
+        case _ as never:
+            assert_never(never)

@@ -29,6 +29,19 @@ def test_links_lead_somewhere(page: Path, link: str) -> None:
     assert leads(page, link)
 
 
+FILES = [
+    (page, said, target)
+    for page in PAGES
+    for said, target in re.findall(r"\[`?([\w./]+\.(?:py|md|yaml|sql|txt))`?\]\(([^)#]+)", text(page))
+]
+
+
+@pytest.mark.parametrize(("page", "said", "target"), FILES, ids=[_named(*three) for three in FILES])
+def test_what_is_said_to_be_a_file_is_the_one_that_is_linked(page: Path, said: str, target: str) -> None:
+    """A file that was moved is named as it is now."""
+    assert Path(said).name == Path(target).name, page
+
+
 def _commands() -> Iterator[list[str]]:
     """Yield the words after `dpsql` wherever the pages call it."""
     for block in (*blocks("console"), *blocks("sh")):

@@ -11,6 +11,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import assert_never
 
 from dpsql.gateway.catalogue.public_tables import as_shown
 from dpsql.policy.interval import Interval
@@ -139,8 +140,20 @@ def _value(table: Table, column: Column, at: int) -> Value:
             return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
         case SqlType.TEXT | SqlType.CHARACTER | SqlType.ENUM:
             return f"{number % MOST_ROWS + 1} made up"
-        case _:
+        case (
+            SqlType.SMALLINT
+            | SqlType.INTEGER
+            | SqlType.BIGINT
+            | SqlType.NUMERIC
+            | SqlType.REAL
+            | SqlType.DOUBLE
+            | SqlType.JSON
+        ):
             return _number(column, number, keyed=_is_key(table, column))
+        case SqlType.DATE | SqlType.TIMESTAMP | SqlType.TIMESTAMPTZ | SqlType.TIME | SqlType.INTERVAL:
+            return _number(column, number, keyed=_is_key(table, column))
+        case _ as never:
+            assert_never(never)
 
 
 def _number(column: Column, number: int, *, keyed: bool) -> Value:

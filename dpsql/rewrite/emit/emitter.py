@@ -69,8 +69,10 @@ def read_stored(ref: Ref, dialect: Dialect) -> str:
             return f"CAST({column} AS DATE)"
         case SqlType.TIMESTAMP | SqlType.TIMESTAMPTZ:
             return f"CAST({column} AS TIMESTAMP)"  # UTC's clock, which is the session's
-        case _:
+        case SqlType.BOOLEAN | SqlType.SMALLINT | SqlType.INTEGER | SqlType.BIGINT:
             return column
+        case _ as never:
+            assert_never(never)
 
 
 def identity(ref: Ref, dialect: Dialect) -> str:

@@ -520,7 +520,8 @@ def create_trial(connection: Connection) -> None:
 # Noise makes a divisor 0 and a variance negative where true values would not, and an empty public group has no true value at
 # all: a statement that was paid for must not fail for that. `pg_dpsql.sqrt` and the like are PostgreSQL's, NULL where those
 # raise, and so are the operators; `pg_dpsql.fits…` is a value, NULL where a cast of it would fail; `pg_dpsql.not_negative` a
-# LIMIT or OFFSET, 0 where it is less; `pg_dpsql.positive` is NULL where it is not. `rewrite/syntax/undefined.py` writes them.
+# LIMIT or OFFSET, 0 where it is less; `pg_dpsql.positive` is NULL where it is not.
+# `rewrite/syntax/whole/constant_probes.py` writes them.
 
 # Operators for what is computed from released values: PostgreSQL's own, but NULL where those would fail.
 #

@@ -16,7 +16,7 @@ from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 from dpsql.errors import ConfigError
 from dpsql.lexer.reader import token_name as name_of_token
 from dpsql.lexer.reader import tokens
-from dpsql.policy.model import PUBLIC, Column, Policy, SqlType, Table, TableName, View
+from dpsql.policy.model import PUBLIC, Column, OfEachType, Policy, SqlType, Table, TableName, View
 from dpsql.rewrite.ir.literal import format_value
 
 # The declared tables and views as relations of the shadow: each in the schema that its name says.
@@ -52,24 +52,25 @@ ReadPublicRows = Callable[[Table], Iterable[PublicRow]]
 
 
 _MADE_UP = "rows that a preview shows are made up, answers to aggregates are not"
-_DUMMY: dict[SqlType, str] = {
-    SqlType.BOOLEAN: "false",
-    SqlType.SMALLINT: "0",
-    SqlType.INTEGER: "0",
-    SqlType.BIGINT: "0",
-    SqlType.NUMERIC: "0",
-    SqlType.REAL: "0",
-    SqlType.DOUBLE: "0",
-    SqlType.TEXT: "",
-    SqlType.CHARACTER: "",
-    SqlType.UUID: "00000000-0000-0000-0000-000000000000",
-    SqlType.DATE: "epoch",
-    SqlType.TIMESTAMP: "epoch",
-    SqlType.TIMESTAMPTZ: "epoch",
-    SqlType.TIME: "00:00",
-    SqlType.INTERVAL: "0",
-    SqlType.JSON: "{}",
-}
+_DUMMY = OfEachType(
+    boolean="false",
+    smallint="0",
+    integer="0",
+    bigint="0",
+    numeric="0",
+    real="0",
+    double="0",
+    text="",
+    character="",
+    uuid="00000000-0000-0000-0000-000000000000",
+    enum="",
+    date="epoch",
+    timestamp="epoch",
+    timestamptz="epoch",
+    time="00:00",
+    interval="0",
+    json="{}",
+)
 
 
 def create_tables(connection: Connection, policy: Policy, rows: ReadPublicRows) -> None:
@@ -236,7 +237,7 @@ def _guard(connection: Connection, table: Table) -> None:
 
 def _dummy(column: Column) -> str:
     """Return a value of a column's type."""
-    return str((column.values or ("",))[0]) if column.type is SqlType.ENUM else _DUMMY[column.type]
+    return str((column.values or ("",))[0]) if column.type is SqlType.ENUM else _DUMMY.of(column.type)
 
 
 def declared_row(table: str, place: int, column: Column) -> PublicRow:
