@@ -83,7 +83,7 @@ DRAWN: Mapping[str, Draw] = {
     "extreme.minimum": lambda e, n: extreme.minimum(e, _same(n), EPSILON, MASS),
     "gaussian_selection.GaussianSelection.shown": lambda e, n: _KEYS.shown(e, [_KEYS.least] * n),
     "k_norm.draw": lambda e, n: draw(e, 9, WIDE, n),
-    "partition_selection.shown": lambda e, n: partition_selection.select_keys(
+    "partition_selection.select_keys": lambda e, n: partition_selection.select_keys(
         e, [partition_selection.units_for_even_chance(_CHANCES)] * n, _CHANCES
     ),
     "quantile.permute_and_flip": lambda e, n: permute_and_flip(e, _same(n), EPSILON, MASS),
