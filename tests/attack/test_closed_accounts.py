@@ -87,7 +87,7 @@ def test_what_breaks_in_the_release_is_free(
     [
         ("dpsql.privacy.release.postprocess.format_number", OTHER),
         ("dpsql.gateway.run_through.notices", OTHER),
-        ("dpsql.privacy.release.release.partition_selection.shown", "SELECT note FROM rides GROUP BY 1"),
+        ("dpsql.privacy.release.release.partition_selection.select_keys", "SELECT note FROM rides GROUP BY 1"),
     ],
 )
 def test_what_breaks_in_the_read_out_is_free(
