@@ -357,7 +357,7 @@ class Gateway(PlannedQuestions):
         """Return the reply over what was measured of a standing question."""
         claims = self._standing.claims(standing.keys, asked.request)
         standing = self._standing.again(standing, asked.request)
-        return _written(asked.reading, *standing.narrowed(claims), (*standing.notices(claims), *said))
+        return self._written(asked, *standing.narrowed(claims), (*standing.notices(claims), *said))
 
     def _read_standing(self, asked: Asked, reading: StandingReading) -> Reply | Unpaid:
         """Return the reply of what is read off standing questions, or the work that measures what of them has closed."""
@@ -365,7 +365,7 @@ class Gateway(PlannedQuestions):
 
         def told() -> Reply:
             narrowed = reading.narrowed(self._standing.claims(reading.keys, request))
-            return _written(asked.reading, *narrowed, reading.notices())
+            return self._written(asked, *narrowed, reading.notices())
 
         def work() -> Reply:
             self._standing.measure_questions(reading.questions, reading.edition, request, lambda: reading.questions)
@@ -462,10 +462,14 @@ class Gateway(PlannedQuestions):
 
     def _reply(self, asked: Asked, plan: PricedPlan, drawn: Drawn, said: Sequence[str] = ()) -> Reply:
         """Return the reply over the best releases of a plan."""
-        reading, standing = asked.reading, asked.standing
+        standing = asked.standing
         ordinary = (f"this is no standing question: {standing.why}",) if isinstance(standing, Ordinary) else ()
-        draws = with_profile(by_best(plan, drawn)[1], plan, reading.profile)
-        return _written(reading, plan, draws, (*ordinary, *said))
+        draws = with_profile(by_best(plan, drawn)[1], plan, asked.reading.profile)
+        return self._written(asked, plan, draws, (*ordinary, *said))
+
+    def _written(self, asked: Asked, plan: PricedPlan, drawn: Drawn, said: Sequence[str]) -> Reply:
+        """Return the reply over releases, with what is `said` beside it."""
+        return Reply(splice(plan, drawn, asked.reading), (*notices(plan, drawn, asked.reading), *said))
 
     def _reading(self, request: Request) -> Reading:
         """Return how releases become rows for a request: with one profile from its plan to its reply."""
@@ -483,11 +487,6 @@ def _is_plan_of_rows(analyzed: AnalyzedStatement) -> bool:
     if "format" in statement.prefix.lower():  # it asks in PostgreSQL's own
         return False
     return is_of_rows(refusal)
-
-
-def _written(reading: Reading, plan: PricedPlan, drawn: Drawn, said: Sequence[str]) -> Reply:
-    """Return the reply over releases, with what is `said` beside it."""
-    return Reply(splice(plan, drawn, reading), (*notices(plan, drawn, reading), *said))
 
 
 def splice(priced: PricedPlan, drawn: Drawn, reading: Reading) -> str:

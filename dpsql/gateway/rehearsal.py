@@ -47,39 +47,36 @@ _FEW = (0, -7)
 
 def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy, priced: PricedPlan, reading: Reading) -> Rehearsal:
     """Return what is to be tried before a statement that measures something."""
-    statement = asked.statement
+    statement, nodes = asked.statement, nodes_of(asked)
     assert statement is not None
     nested = [q for q, found in zip(statement.queries, asked.found_scopes, strict=True) if not found.alone]
     values = (trial for query in nested for trial in trials_of_values(query.tree, policy))
     beside = [every(piece.query.tree, exp.Expr) for piece in statement.beside]
-    constants = (trial for nodes in (*_nodes(asked), *beside) for trial in constant_probes(nodes))
+    constants = (trial for each in (*nodes, *beside) for trial in constant_probes(each))
     around = probes_around(statement.around) if statement.wrap in (Wrap.WRITE, Wrap.PARTS) else ()
     tried = dict.fromkeys((*constants, *around, *values, *trials_beside(statement, policy)))
     whole, undone = _around_no_rows(text, statement)
-    if not whole and any(map(has_constants, _nodes(asked))):
+    if not whole and any(map(has_constants, nodes)):
         whole = f"EXPLAIN {text}"
     made_up = partial(_stand_ins, priced, statement, text, reading)
-    return Rehearsal((*tried, whole) if whole else tuple(tried), undone, is_tried(asked), made_up)
+    return Rehearsal((*tried, whole) if whole else tuple(tried), undone, is_tried(statement, nodes), made_up)
 
 
-def _nodes(asked: AnalyzedStatement) -> list[Sequence[exp.Expr]]:
+def nodes_of(asked: AnalyzedStatement) -> list[Sequence[exp.Expr]]:
     """Return the nodes of each query of a statement."""
     queries = () if asked.statement is None else asked.statement.queries
     pairs = zip(queries, asked.found_scopes, strict=True)
     return [found.alone or every(query.tree, exp.Expr) for query, found in pairs]
 
 
-def is_tried(asked: AnalyzedStatement) -> bool:
-    """Return whether the whole statement is tried, too, with made-up answers: parts of it may fail for what is public.
+def is_tried(statement: Statement, nodes: Sequence[Sequence[exp.Expr]]) -> bool:
+    """Return whether a whole statement is tried, too, with made-up answers: parts of it may fail for what is public.
 
     That is what stands around queries, and is run as it was written, a temporary table's own constraints, and functions that
     the shadow has no other form of.
     """
-    statement = asked.statement
-    if statement is None:
-        return False
     written = statement.wrap in (Wrap.WRITE, Wrap.PARTS) or _copied_as(statement) is not None
-    return written or any(map(may_fail, _nodes(asked)))
+    return written or any(map(may_fail, nodes))
 
 
 # Around no rows.

@@ -2,9 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
-from typing import TypeVar
 
 from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.errors import InvalidSetting, UnknownSetting
@@ -96,23 +94,20 @@ def _share(text: str) -> Fraction | None:
     return Fraction(number.strip()) / (1 if number == text.strip() else 100)
 
 
-_Value = TypeVar("_Value", bound=StrEnum)
-
-
-class _Switch(StrEnum):
-    ON = "on"
-    OFF = "off"
-
-
 def is_clamped(settings: Settings, role: Role) -> bool:
     """Return whether answers are kept to what is possible: as the session has set it, else as the role does.
 
     Raises:
         InvalidSetting: the setting is neither on nor off.
     """
-    hint = "SET dpsql.clamp = 'on' shows no count below 0; what is summed over such answers is too large."
-    usual = _Switch.ON if role.clamp else _Switch.OFF
-    return _chosen("clamp", settings.clamp, usual, because="clamp-setting", hint=hint) is _Switch.ON
+    asked = (settings.clamp or "").strip().lower()
+    if asked not in {"", "on", "off"}:
+        raise InvalidSetting(
+            f'dpsql.clamp is "{settings.clamp}", it must be on or off',
+            because="clamp-setting",
+            hint="SET dpsql.clamp = 'on' shows no count below 0; what is summed over such answers is too large.",
+        )
+    return asked == "on" if asked else role.clamp
 
 
 def is_renewed(settings: Settings) -> bool:
@@ -121,21 +116,30 @@ def is_renewed(settings: Settings) -> bool:
     Raises:
         InvalidSetting: the setting is neither on nor off.
     """
-    hint = "SET dpsql.renew = 'on' pays again for standing questions that have ended within their term."
-    return _chosen("renew", settings.renew, _Switch.OFF, because="renew-setting", hint=hint) is _Switch.ON
+    asked = (settings.renew or "").strip().lower()
+    if asked not in {"", "on", "off"}:
+        raise InvalidSetting(
+            f'dpsql.renew is "{settings.renew}", it must be on or off',
+            because="renew-setting",
+            hint="SET dpsql.renew = 'on' pays again for standing questions that have ended within their term.",
+        )
+    return asked == "on"
 
 
 def asked_of_empty_groups(settings: Settings, role: Role) -> EmptyGroups:
-    """Return what becomes of public groups that may be empty: as the session has set it, else as the role does.
-
-    Raises:
-        InvalidSetting: the setting is no such thing.
-    """
-    hint = (
-        "Available values: auto, show, hide. SET dpsql.empty_groups = 'hide' hides groups whose count is not "
-        "distinguishable from zero, and 'auto' does in rankings, and where groups are counted."
-    )
-    return _chosen("empty_groups", settings.empty_groups, role.empty_groups, because="empty-groups-setting", hint=hint)
+    """Return what becomes of public groups that may be empty: as the session has set it, else as the role does."""
+    asked = settings.empty_groups
+    if not asked:
+        return role.empty_groups
+    try:
+        return EmptyGroups(asked.strip().lower())
+    except ValueError:
+        raise InvalidSetting(
+            f'dpsql.empty_groups is "{asked}", it must be auto, show or hide',
+            because="empty-groups-setting",
+            hint="Available values: auto, show, hide. SET dpsql.empty_groups = 'hide' hides groups whose count is "
+            "not distinguishable from zero, and 'auto' does in rankings, and where groups are counted.",
+        ) from None
 
 
 def session_reuse(settings: Settings, role: Role) -> Reuse:
@@ -144,8 +148,16 @@ def session_reuse(settings: Settings, role: Role) -> Reuse:
     Raises:
         InvalidSetting: the setting is no such thing.
     """
-    hint = "Available values: off, exact, all. With 'off' all is asked afresh that was not asked in these words."
-    return _chosen("reuse", settings.reuse, role.reuse, because="reuse-setting", hint=hint)
+    if not settings.reuse:
+        return role.reuse
+    try:
+        return Reuse(settings.reuse.strip().lower())
+    except ValueError:
+        raise InvalidSetting(
+            f'dpsql.reuse is "{settings.reuse}", it must be off, exact or all',
+            because="reuse-setting",
+            hint="Available values: off, exact, all. With 'off' all is asked afresh that was not asked in these words.",
+        ) from None
 
 
 def session_digits(settings: Settings) -> Digits:
@@ -154,18 +166,13 @@ def session_digits(settings: Settings) -> Digits:
     Raises:
         InvalidSetting: the setting is no such thing.
     """
-    hint = "Available values: auto, all. SET dpsql.digits = 'all' shows digits that are noise alone, too."
-    return _chosen("digits", settings.digits, Digits.AUTO, because="digits-setting", hint=hint)
-
-
-def _chosen(name: str, asked: str | None, usual: _Value, *, because: str, hint: str) -> _Value:
-    """Return what a session has set of a few values; nothing, or blanks alone, is the `usual` one.
-
-    Raises:
-        InvalidSetting: it is none of them.
-    """
-    values, word = [*type(usual)], (asked or "").strip().lower()
-    if not word or word in values:
-        return type(usual)(word) if word else usual
-    allowed = f"{', '.join(values[:-1])} or {values[-1]}"
-    raise InvalidSetting(f'dpsql.{name} is "{asked}", it must be {allowed}', because=because, hint=hint)
+    if not settings.digits:
+        return Digits.AUTO
+    try:
+        return Digits(settings.digits.strip().lower())
+    except ValueError:
+        raise InvalidSetting(
+            f'dpsql.digits is "{settings.digits}", it must be auto or all',
+            because="digits-setting",
+            hint="Available values: auto, all. SET dpsql.digits = 'all' shows digits that are noise alone, too.",
+        ) from None

@@ -263,10 +263,10 @@ _LOST = """
 import psycopg
 from dpsql.shadow.contents import build
 
-def dismiss(*_: object) -> None:
+def drop_departed_users(*_: object) -> None:
     raise psycopg.OperationalError("connection refused")
 
-build.dismiss = dismiss
+build.drop_departed_users = drop_departed_users
 """
 
 

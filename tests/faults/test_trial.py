@@ -15,9 +15,12 @@ Sums.sensitivity = property(lambda sums: sums.bound.mass * sums.row_norm // 2)
 """
 SLOW = """
 import time
-from dpsql.trial.duckdb_engine import DuckDbTrialEngine as Engine
-asked = Engine.asked
-Engine.asked = lambda self, sql, *words, **named: time.sleep("fare" in sql and 0.3) or asked(self, sql, *words, **named)
+from dpsql.trial.duckdb_engine import DuckDbTrialEngine
+run = DuckDbTrialEngine.run
+def slow(self, sql, *words, **named):
+    time.sleep("fare" in sql and 0.3)
+    return run(self, sql, *words, **named)
+DuckDbTrialEngine.run = slow
 """
 COUNT = "SELECT count(*) FROM trips"
 

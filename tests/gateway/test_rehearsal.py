@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpsql.gateway.rehearsal import is_tried
+from dpsql.gateway.rehearsal import is_tried, nodes_of
 from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.read.dialect import parse_query
 from dpsql.rewrite.syntax.whole.analyze import analyze
@@ -29,5 +29,5 @@ def test_what_writes_or_may_fail_is_tried_and_nothing_else(policy: Policy, state
     """A plain question takes no longer for it."""
     asked = analyze(statement, policy, parse_query)
     assert asked is not None
-    assert asked.refusal is None
-    assert is_tried(asked) == tried
+    assert asked.statement is not None
+    assert is_tried(asked.statement, nodes_of(asked)) == tried
