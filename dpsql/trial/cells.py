@@ -44,7 +44,7 @@ _TWINS: Mapping[SqlType, Sequence[str]] = {
 # A policy declares, and an engine does not enforce. The guarantee holds whatever the rows are, so that the values that
 # break a text are here: the ends of each type, what is not finite, what overflows when it is squared, negative zero,
 # denormal numbers, texts that differ in case or in a blank, and JSON that is none.
-_DIRT = OfEachType[Sequence[str]](
+_DIRT: OfEachType[Sequence[str]] = OfEachType(
     boolean=("t", "f"),
     smallint=("-32768", "32767", "-1", "0", "101"),
     integer=("-2147483648", "2147483647", "-1", "0", "999"),
