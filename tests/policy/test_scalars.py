@@ -1,6 +1,7 @@
 """Text to numbers, dates, types and verifiers."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsql.policy.load import scalars
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import OfEachType, SqlType
 from tests.policy.fix_config import VERIFIER
 
 
@@ -122,3 +123,10 @@ def test_what_is_no_verifier(text: str) -> None:
     with pytest.raises(ValueError, match="SCRAM-SHA-256 verifier, not a password") as caught:
         scalars.verifier(text)
     assert not text or text not in str(caught.value)
+
+
+def test_there_is_something_for_each_type() -> None:
+    """The fields of `OfEachType` are the types, so that mypy misses a new one wherever nothing is said of it."""
+    places = OfEachType(**{field.name: field.name for field in fields(OfEachType)})
+    assert {type_: places.of(type_) for type_ in SqlType} == {type_: type_.name.lower() for type_ in SqlType}
+    assert len(fields(OfEachType)) == len(SqlType)
