@@ -278,13 +278,13 @@ def explain(
     lines = _lines(priced, edition, known, statements="verbose" in options)
     lines += (*_known(priced, known.profile), *_free(priced, free))
     lines += further
-    copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
-    node = {"Node Type": _NODE, **copy, **plan_values(priced, known), **_left(priced, free), "Details": lines}
-    if "json" in options:
-        return f'SELECT {shadow_literal(as_json(node))}::json AS "QUERY PLAN"'  # a literal only
-    if "yaml" in options:
-        return f'SELECT {shadow_literal(as_yaml(node))}::text AS "QUERY PLAN"'  # a literal only
-    if "xml" in options:
+    if any(name in options for name in ("json", "yaml", "xml")):
+        copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
+        node = {"Node Type": _NODE, **copy, **plan_values(priced, known), **_left(priced, free), "Details": lines}
+        if "json" in options:
+            return f'SELECT {shadow_literal(as_json(node))}::json AS "QUERY PLAN"'  # a literal only
+        if "yaml" in options:
+            return f'SELECT {shadow_literal(as_yaml(node))}::text AS "QUERY PLAN"'  # a literal only
         return f'SELECT pg_dpsql.xml_of({shadow_literal(as_xml(node))}) AS "QUERY PLAN"'
     if estimates:
         rows = max((len(scope.plan.groups.shown) for scope in priced.scopes), default=0) or _FOUND

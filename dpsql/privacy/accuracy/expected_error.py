@@ -88,10 +88,11 @@ def expected_errors(plan: MeasurementPlan, bounds: ForeseenBounds = MappingProxy
         {place: bound.least for place, bound in bounds.items()},
         {place: bound.most or bound.least for place, bound in bounds.items()},
     )
-    found = zip(_expected(plan, least), _expected(plan, most), strict=True)
+    at_least = _expected(plan, least)
+    at_most = at_least if most == least else _expected(plan, most)
     return [
         replace(error, up_to=other.margin if other.margin > error.margin else None, given=_given(plan, output, bounds))
-        for (output, error), (_, other) in found
+        for (output, error), (_, other) in zip(at_least, at_most, strict=True)
     ]
 
 
