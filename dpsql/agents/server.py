@@ -31,6 +31,7 @@ from dpsql.wire.server.visits import REQUEST_TIMEOUT, Visits
 
 # Over HTTP each request brings its own log-in: a name and a password of dpsql's, by HTTP's Basic scheme.
 
+# Goes with a refusal whose request was not read to its end: the client shall send no more of it here.
 _CLOSE = (b"connection", b"close")
 _ADVICE = "Send the header `Authorization: Basic …` with a user of dpsql and their password."
 _NO_REQUEST = -32_600
@@ -40,12 +41,16 @@ _NO_REQUEST = -32_600
 def credentials(header: str | None) -> tuple[str, str] | None:
     """Return the name and the password in a header; None if it has none."""
     scheme, _, text = (header or "").partition(" ")
+    # The scheme's case means nothing (RFC 9110, 11.1).
     if scheme.lower() != "basic":
         return None
     try:
+        # The first colon divides: a password may have more of them, a name has none (RFC 7617). What is no base64 to the
+        # letter is no log-in, and not guessed at.
         user, colon, password = base64.b64decode(text.strip(), validate=True).decode("utf-8").partition(":")
     except (binascii.Error, UnicodeDecodeError):
         return None
+    # libpq's texts end at a NUL: with one in it, another name or password would be sent than the one that is counted here.
     return (user, password) if colon and user and password and "\0" not in user + password else None
 
 
@@ -58,6 +63,7 @@ def login_of(request: object, login: Login) -> Login:
     given = credentials(request.headers.get("authorization")) if isinstance(request, Request) else None
     if given is None:
         raise AgentRefused(f"not logged in to dpsql. {_ADVICE}")
+    # The address stays: a request says who asks, and never where dpsql is.
     return replace(login, user=given[0], password=given[1], advice=_ADVICE)
 
 
@@ -79,6 +85,7 @@ class NeedsLogin:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on that has a log-in."""
+        # `lifespan`, by which uvicorn lets the application inside begin and end; there are no websockets (`Visits.prepare`).
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif (login := credentials(Request(scope).headers.get("authorization"))) is None:
@@ -88,6 +95,8 @@ class NeedsLogin:
             scope["method"] == "GET"
         ):  # it would wait for events, of which there are none, with a password that nobody sees
             await _refuse(send, 405, "there are no events; POST calls a tool", (b"allow", b"POST"))
+        # By name and password together, and before anybody has checked them: calls with a wrong password take no place of the
+        # user's own.
         elif self._calls[login] >= _AT_ONCE:
             await _refuse(send, 429, f"{_AT_ONCE} calls of yours are under way; wait for one of them", _CLOSE)
         else:
@@ -100,11 +109,13 @@ class NeedsLogin:
 
     async def _called(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a call on, once all of it has come."""
+        # Read here, and not by the application: a body that is too large is refused before anything parses it.
         body, is_large = bytearray(), False
         try:
             more = True
             while more:
                 message = await receive()
+                # `http.disconnect`: nobody is there to hear a refusal.
                 if message["type"] != "http.request":
                     return
                 body += message.get("body", b"")
@@ -119,6 +130,7 @@ class NeedsLogin:
                     return
             await self._app(scope, _Given(bytes(body), receive), send)
         finally:
+            # Only now, after the application's work and not after the body's end: it is the parsed copies that take memory.
             self._large -= is_large
 
 
@@ -131,6 +143,7 @@ class _Given:
 
     async def __call__(self) -> Message:
         """Return the next message."""
+        # Asked again, it waits for `http.disconnect`, by which the application learns that the client has gone.
         if self._body is None:
             return await self._receive()
         body, self._body = self._body, None
@@ -138,6 +151,7 @@ class _Given:
 
 
 async def _refuse(send: Send, status: int, message: str, header: tuple[bytes, bytes]) -> None:
+    # The id is null where the request's own was not read (JSON-RPC 2.0, 5).
     error = {"code": _NO_REQUEST, "message": message}
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
     headers = [(b"content-type", b"application/json"), header]
@@ -147,6 +161,8 @@ async def _refuse(send: Send, status: int, message: str, header: tuple[bytes, by
 
 # The tools and pages that an agent sees.
 
+# The protocol hands this over as a client begins. Its last sentence is for texts of the data that speak to a model: a comment
+# of a column, or a value, is written by somebody else than the agent's user.
 _INSTRUCTIONS = """\
 dpsql answers SQL in PostgreSQL's dialect over personal records with differential privacy: aggregates with noise, no rows.
 1. `describe` the tables: bounds and values say which columns can be summed and grouped.
@@ -190,6 +206,8 @@ _Conversation = Annotated[
 
 def make_server(login: Login, *, http: bool) -> MCPServer[Any]:
     """Return a server that logs in as `login` says, or, over HTTP, as each request says."""
+    # One for all requests: over HTTP the protocol has no sessions here (`http_app`), and all that a conversation keeps is in
+    # it.
     conversations = Conversations()
 
     @asynccontextmanager
@@ -202,6 +220,8 @@ def make_server(login: Login, *, http: bool) -> MCPServer[Any]:
     server = _with_pages(lifespan)
 
     def who(context: Context, conversation: str | None = None) -> Sessions:
+        # Over standard input and output there is one agent: a call without a name is of the conversation "". Over HTTP that
+        # would be a conversation of all that use one log-in; without a name it has a session for itself.
         given = login_of(context.request_context.request, login) if http else login
         return given if http and not conversation else Conversation(conversations, given, conversation or "")
 
@@ -235,6 +255,7 @@ def make_server(login: Login, *, http: bool) -> MCPServer[Any]:
             )
         )
 
+    # Not read-only: an answer is paid for, and a conversation may make temporary tables.
     @server.tool(annotations=ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False))
     async def ask(
         context: Context,
@@ -282,6 +303,7 @@ async def _told(ask: Callable[[], Awaitable[Mapping[str, Any]]]) -> CallToolResu
     try:
         told = dict(await ask())
     except AgentRefused as refused:
+        # A ToolError becomes a result that says `isError`: the agent reads its text and may write another statement.
         raise ToolError(refused.message) from None
     text = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=told)
@@ -293,6 +315,7 @@ def _page(name: str) -> Any:
     def page() -> str:
         return page_text(file)
 
+    # The library calls a resource by its function's name, and describes it by its docstring.
     page.__name__ = name.replace("/", "_")
     page.__doc__ = about
     return page
@@ -301,6 +324,7 @@ def _page(name: str) -> Any:
 def page_text(name: str) -> str:
     """Return a page of the documentation: inside an installed package, or of a source tree."""
     here = Path(__file__).resolve().parent
+    # The wheel has the pages beside this file (`force-include` in pyproject.toml); a source tree has them in docs.
     installed = here / f"{name}.md"
     return (installed if installed.is_file() else here.parent.parent / "docs" / f"{name}.md").read_text(
         encoding="utf-8"
@@ -316,6 +340,7 @@ _MOST = 256
 
 def serve_stdio(address: str) -> None:
     """Serve the agent that has started this process, until it ends."""
+    # For its error alone: a wrong address is told to whoever starts this, and not at an agent's first call.
     _words(address)
     make_server(Login(address), http=False).run("stdio")
 
@@ -341,6 +366,7 @@ def serve_http(address: str, host: str, port: int) -> None:
 
 
 async def _serve(app: ASGIApp, host: str, port: int) -> None:
+    # Each connection may have one to dpsql, two files in all: a quarter of what may be open leaves room for others, too.
     visits = Visits(most=min(raise_limits() // 4, _MOST), request_timeout=REQUEST_TIMEOUT)
     visits.prepare(app, stopped_by_signals=True)
     try:
@@ -352,10 +378,13 @@ async def _serve(app: ASGIApp, host: str, port: int) -> None:
 
 def http_app(address: str, host: str, port: int) -> ASGIApp:
     """Return what serves agents over HTTP at one address; browsers are served no page, by any name."""
+    # The library refuses a request whose Host is another: that of a page whose own name was made to lead to 127.0.0.1 (DNS
+    # rebinding). A request with an Origin, as a page of any site sends it, is refused too, since no origin is allowed.
     names = [f"{name}:{port}" for name in (host, "localhost")]
     app = make_server(Login(address), http=True).streamable_http_app(
         streamable_http_path=_PATH,
         json_response=True,
+        # The protocol's sessions would be known by an id, which is a secret that no log-in stands behind.
         stateless_http=True,
         host=host,
         transport_security=TransportSecuritySettings(allowed_hosts=names),
@@ -376,4 +405,5 @@ def _is_here(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
+        # Any other name may lead elsewhere tomorrow.
         return host == "localhost"

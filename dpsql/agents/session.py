@@ -22,6 +22,8 @@ _PATIENCE = 10
 _RULE = "rule: "
 _ONE_AT_A_TIME = "ask one statement a call; WITH puts several questions into one."
 _AS_TEXT = "Cast it to text; what was paid for is free when it is asked again."
+# false: for the session. With true a setting would end with its own transaction, which is its own statement here
+# (autocommit).
 _SETTING = "SELECT pg_catalog.set_config($1, $2, false)"
 _ARGUMENTS = "epsilon|error|reuse|empty_groups"
 _SET = re.compile(rf"SET dpsql\.({_ARGUMENTS}) = ('[^']*')")
@@ -74,6 +76,8 @@ class Login:
         Raises:
             AgentRefused: the log-in fails.
         """
+        # What is None is left to libpq: PGUSER, PGPASSWORD or a password file, as `dpsql mcp` is used over standard input and
+        # output.
         given = {name: value for name, value in (("user", self.user), ("password", self.password)) if value is not None}
         try:
             words = make_conninfo(self.address, client_encoding="UTF8", **given)
@@ -113,6 +117,8 @@ class AgentSession:
             return
         before, self._before = self._before, {}
         try:
+            # First the transaction, which a call may have begun (BEGIN): in a failed one no setting could be made, and its
+            # rollback would take back those that were.
             if self._connection.info.transaction_status is not pq.TransactionStatus.IDLE:
                 await self._connection.rollback()
             for name, value in before.items():
@@ -122,6 +128,7 @@ class AgentSession:
 
     def hang_up(self) -> None:
         """Close the connection at once, also where something is under way."""
+        # Nothing is awaited: this runs where a task has been cancelled, and in timers.
         self._connection.pgconn.finish()
 
     async def rows(self, statement: str, values: Sequence[object] = ()) -> _Rows:
@@ -154,12 +161,16 @@ class AgentSession:
         """
         cursor, kept, more = AsyncRawCursor(self._connection), list[tuple[Any, ...]](), 0
         try:
+            # Read to the end, so that the rest can be counted. After the first row that is left out all are, shorter ones
+            # too: what is told are the first rows, without a gap.
             async for row in cursor.stream(query.encode()):
                 if len(kept) == most or more or (longest := longest - sum(map(len, map(str, row)))) < 0:
                     more += 1
                 else:
                     kept.append(row)
         except psycopg.DataError as unfit:
+            # Without a SQLSTATE it is psycopg's own: a value that Python has no form for, such as a date of infinity. The
+            # server has answered, and what was charged stays.
             if unfit.sqlstate is not None:
                 raise AgentRefused(error_text(unfit)) from None
             raise AgentRefused(f"a value of the answer can't be shown: {unfit}. {_AS_TEXT}") from None
@@ -170,6 +181,7 @@ class AgentSession:
             raise AgentRefused(str(failed)) from None
         if not kept and not more:  # a stream without rows does not tell its columns
             with suppress(AgentRefused):
+                # The line feeds end a comment at the query's end, which would hide the bracket.
                 cursor = await self.ask(f"SELECT * FROM (\n{query}\n) AS answer LIMIT 0")  # noqa: S608 # their text
         return [column.name for column in cursor.description or ()], kept, more
 
@@ -179,6 +191,8 @@ class AgentSession:
             if value:
                 ((before,),) = await self.rows("SELECT pg_catalog.current_setting($1, true)", (name,))
                 await self.ask(_SETTING, (name, value))
+                # setdefault: what is set twice in a call goes back to what it was before the call. NULL is what a session
+                # never had; an empty value is none to dpsql (`gateway.session_settings`).
                 self._before.setdefault(name, before or "")
 
 
@@ -190,6 +204,8 @@ def error_text(failed: psycopg.Error) -> str:
     by_rule = (said.message_detail or "").startswith(_RULE)
     place = f", at character {said.statement_position}" if said.statement_position else ""
     parts = [f"Refused ({said.sqlstate}{place}): {for_agents(said.message_primary)}."]
+    # Several statements at once are an error of PostgreSQL's ("cannot insert multiple commands into a prepared statement"),
+    # whose words name nothing that an agent can do.
     hint = (
         _ONE_AT_A_TIME
         if said.sqlstate == "42601" and "multiple commands" in said.message_primary
@@ -276,19 +292,24 @@ class Conversations:
             AgentRefused: the log-in fails.
         """
         key = (login, name)
+        # There before the log-in is tried, so that two calls at once wait for one lock; gone below if nobody gets in. Counted
+        # before the lock is waited for: what has calls is never ended to make room, nor as idle.
         kept = self._kept.setdefault(key, _Kept())
         kept.calls += 1
         try:
             async with kept.lock:
+                # The server may have hung up since the last call, by a restart or because the user was removed.
                 was_lost = kept.session is not None and kept.session.is_lost
                 if kept.session is None or was_lost:
                     kept.session = await login.opened()
+                    # After the log-in: a stranger with a wrong password ends nobody's session.
                     self._make_room(login)
                 session = kept.session
                 session.begin(_LOST if was_lost else None)
                 try:
                     yield session
                 except AgentRefused:
+                    # A refusal is an answer like others, and the session goes on.
                     await session.settle()
                     raise
                 except BaseException:  # in the middle of an answer, or of what was to be sent
@@ -298,9 +319,12 @@ class Conversations:
         finally:
             kept.calls -= 1
             kept.used = time.monotonic()
+            # `is kept`: `end` takes away entries that are in use, too, and another may have begun under the same key.
             if kept.calls == 0 and kept.session is None and self._kept.get(key) is kept:
                 del self._kept[key]
             elif kept.calls == 0:
+                # A timer for each call. Of several that of the last call ends the session: the others find that it was used
+                # since.
                 asyncio.get_running_loop().call_later(self._idle, self._end_idle, key, kept)
 
     def end(self) -> None:
@@ -309,6 +333,7 @@ class Conversations:
             self._end(key)
 
     def _end_idle(self, key: _Key, kept: _Kept) -> None:
+        # 0.99, since a timer may come early by the clock's resolution, and no other follows it.
         if self._kept.get(key) is kept and not kept.calls and time.monotonic() - kept.used >= self._idle * 0.99:
             self._end(key)
 
@@ -320,6 +345,7 @@ class Conversations:
             self._end(key)
 
     def _surplus(self, keys: list[_Key], most: int) -> _Key | None:
+        # All are counted, and only those that nobody uses are ended: where all are in use there may be more than `most`.
         idle = [key for key in keys if not self._kept[key].calls]
         return min(idle, key=lambda key: self._kept[key].used, default=None) if len(keys) > most else None
 

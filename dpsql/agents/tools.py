@@ -29,9 +29,12 @@ _MOST_VALUES, _FEW_VALUES = 200, 20
 """Declared values of a column that are listed of one table, and of each where all are described."""
 Number = float | str | None
 """A number as models write it: 0.1 or '0.1'."""
+# These are planned, asked as a stream and given margins. All else, as SET or CREATE TEMP TABLE, is one command (`_done`).
 _QUERIES = frozenset({"select", "with", "values", "table", "("})
 _NAME = "CASE n.nspname WHEN 'public' THEN c.relname::text ELSE pg_catalog.concat(n.nspname, '.', c.relname) END"
 _OURS = "n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'dpsql')"
+# Row security marks protected tables in the shadow. reltuples is -1 in a table that was never analyzed; of a protected one it
+# would be of the shadow's empty table.
 _TABLES = f"""
 SELECT {_NAME}, CASE WHEN c.relrowsecurity THEN 'protected' WHEN c.relkind = 'v' THEN 'view' ELSE 'public' END,
        pg_catalog.obj_description(c.oid, 'pg_class'),
@@ -55,10 +58,13 @@ SELECT {_NAME}, pg_catalog.pg_get_constraintdef(r.oid) FROM pg_catalog.pg_constr
   JOIN pg_catalog.pg_class c ON c.oid = r.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
  WHERE r.contype = 'f' AND {_OURS} ORDER BY 1, 2
 """  # noqa: S608
+# charge_id grows: what is above the newest one from before the question was charged since, by this user. Other sessions of
+# the user's may be among it; `tell_answer` takes the lines that have its own texts.
 _CHARGED = """
 SELECT epsilon, statement FROM dpsql.charges WHERE charge_id > $1 AND user_name = current_user ORDER BY charge_id
 """
 _NEWEST = "SELECT coalesce(max(charge_id), 0) FROM dpsql.charges"
+# The notice of `gateway.catalogue.made_up`, where rows of a protected table were asked for.
 _MADE_UP = re.compile("these rows of .* are made up")
 _NOTED = re.compile(r"\s*(Left out|Output \d+: distinguishable|NULL where|Mostly NULL)")
 """The lines of EXPLAIN that say which rows or values an answer will not have."""
@@ -109,6 +115,8 @@ def _table(
     row: Sequence[Any], columns: _Rows, references: _Rows, unit: Sequence[Any] | None, most_values: int
 ) -> _Found:
     name, kind, about, rows = row
+    # A public table has no unit, and its number of rows is PostgreSQL's own estimate. Of a protected one it is what the owner
+    # has declared.
     unit_kind, unit_columns, most, expected = unit or (None, None, None, rows)
     return _without_nothing(
         {
@@ -132,6 +140,7 @@ def _column(row: Sequence[Any], most_values: int) -> _Found:
             "type": kind,
             "bounds": [] if low is None else [_number(low), _number(high)],
             "values": values[:most_values] if values else None,
+            # False where none is, which says nothing (`_without_nothing`); a 0 would stay.
             "values_left_out": len(values or ()) > most_values and len(values) - most_values,
             "nullable": nullable,
             "description": about,
@@ -149,6 +158,7 @@ def _number(bound: str) -> object:
 
 def _without_nothing(said: _Found) -> _Found:
     """Return what is said without what says nothing."""
+    # Compared with `is`: 0 == False, and an ε of 0 says something.
     return {
         key: value
         for key, value in said.items()
@@ -186,17 +196,22 @@ async def tell_answer(
         plan = await _explained(session, text) if is_query else {}
         await _require_affordable(session, plan, wishes.epsilon)
         ((before,),) = await session.rows(_NEWEST)
+        # What EXPLAIN and our own looks were told is not of the answer.
         session.notices.clear()
         most = min(max(rows, 1), _MOST_ROWS)
+        # On a thread: to parse a long statement would keep the other conversations waiting.
         wider = await asyncio.to_thread(wider_statements, text) if is_query else ()
         answer = await _asked(session, text, wider, most) if is_query else await _done(session, text)
         told = [*session.news, *session.notices]
+        # Fewer rows than were asked for, and some left out: only the limit of characters does both.
         if len(answer["rows"]) < most and answer["rows_left_out"]:
             told.append(f"rows were left out: a reply has {LONGEST_ANSWER:,} characters at most")
         charged = await session.rows(_CHARGED, (before,))
         left = await _budget(session)
     ours = {each[:_WHOLE] for each in (text, *(statement.text for statement in wider))}
     paid = sum((cost for cost, of in charged if of[:_WHOLE] in ours), Decimal(0))
+    # `rows` and `columns` stand in the reply by themselves, too: an empty list of rows is an answer, and would be left out
+    # here.
     of_answer = _without_nothing({**answer, "rows_left_out": answer["rows_left_out"] or None})
     return {
         "columns": answer["columns"],
@@ -215,6 +230,7 @@ async def _asked(session: AgentSession, text: str, wider: Sequence[WiderStatemen
     It is asked as it was written, and so stands in the ledger; then once more with margins, if EXPLAIN says that it is free.
     """
     names, rows, more = await session.ask_for(text, most, LONGEST_ANSWER)
+    # The answer's own notices, before the same is asked again: that would say all of them twice.
     answer, notices = _answer(names, rows, more), list(session.notices)
     try:
         for statement in wider:
@@ -225,6 +241,8 @@ async def _asked(session: AgentSession, text: str, wider: Sequence[WiderStatemen
             except RefusedForm:
                 continue
             width = len(names)
+            # A new epoch may have begun in between, or rows of equal rank come in another order: margins of other rows are
+            # worse than none. `again` may be shorter, since its rows are longer.
             if [row[:width] for row in again] != rows[: len(again)]:
                 continue
             margins = {name: [_shown(row[width + place]) for row in again] for place, name in enumerate(statement.of)}
@@ -237,6 +255,7 @@ async def _asked(session: AgentSession, text: str, wider: Sequence[WiderStatemen
 
 
 def _is_free(plan: _Found) -> bool:
+    # `Left To Pay` is there only where some of it is free already.
     return "Epsilon" not in plan or Decimal(plan.get("Left To Pay", plan["Epsilon"])) == 0
 
 
@@ -319,6 +338,7 @@ async def _require_affordable(session: AgentSession, plan: _Found, epsilon: Numb
     Raises:
         AgentRefused: it does.
     """
+    # Where an error is aimed at, `Epsilon` is that of the first look; what it may come to is `At Most`.
     cost = Decimal(plan.get("At Most", plan.get("Epsilon", "0")))
     ((most,),) = await session.rows("SELECT per_query_epsilon FROM dpsql.budget")
     most = most if epsilon is None else min(most, Decimal(str(epsilon)))
@@ -353,6 +373,7 @@ def _checked(statement: str) -> str:
     Raises:
         AgentRefused: it is empty, too long or can't be sent.
     """
+    # EXPLAIN is put before it, and a subquery around it: a semicolon at the end would be in the middle of these.
     text = statement.strip().rstrip(";").rstrip()
     if not text:
         raise AgentRefused("the statement is empty; write one SELECT")
@@ -372,6 +393,7 @@ def _shown(value: object) -> object:
         case None | bool() | int() | str():
             return value
         case float():
+            # JSON has no NaN and no infinity.
             return value if math.isfinite(value) else str(value)
         case Decimal():
             return _written(value)
