@@ -83,6 +83,7 @@ class SafeHeaders:
 
     def _dress(self, headers: MutableHeaders, path: str) -> None:
         headers.update(_FIXED_HEADERS)
+        # Our own files may be kept, and are asked about again each time (ETag); a page has what one visitor may see.
         headers["Cache-Control"] = "no-cache" if path.startswith("/static/") else "no-store"
         if self._secure:
             headers["Strict-Transport-Security"] = "max-age=31536000"
@@ -105,10 +106,12 @@ class PackedFiles(StaticFiles):
         asked = Headers(scope=scope)
         if "gzip" not in asked.get("accept-encoding", "") or Path(full_path).suffix not in _TEXTS:
             response = super().file_response(full_path, stat_result, scope, status_code)
+            # Either form says that there are two: a cache between us would hand gzip to whoever can't read it.
             response.headers["Vary"] = "Accept-Encoding"
             return response
         headers = {
             "Content-Encoding": "gzip",
+            # Not the tag of the plain file, which is another body.
             "ETag": f'"{stat_result.st_mtime_ns:x}-{stat_result.st_size:x}-gzip"',
             "Vary": "Accept-Encoding",
         }
@@ -120,6 +123,7 @@ class PackedFiles(StaticFiles):
 @cache
 def compress_file(path: Path, _: int) -> bytes:
     """Return a file's contents, compressed; the number is when it was changed last."""
+    # Without the time the bytes are the same in each process that serves the address.
     return gzip.compress(path.read_bytes(), mtime=0)
 
 
@@ -154,6 +158,8 @@ def arrival_page(request: Request, context: PageContext) -> Response | None:
 
 async def log_in(request: Request, context: PageContext) -> Response:
     """Log in."""
+    # The token is wanted here, too: or a page of somebody else's could log a visitor in by a name of its own, under which
+    # what they then ask is read.
     fields = await context.form(request)
     user, password = fields.get("user", ""), fields.get("password", "")
     address = request.client.host if request.client else ""
@@ -199,6 +205,7 @@ def make_app(site: Site) -> tuple[ASGIApp, PageContext]:
     context = PageContext(site, sessions, FailedAttempts(site.clock))
     cookie = Middleware(
         SessionMiddleware,
+        # Drawn at each start and kept nowhere: cookies and forms of an earlier run are worthless.
         secret_key=sessions.secret,
         session_cookie=site.cookie,
         max_age=LONGEST_VISIT,
@@ -216,6 +223,8 @@ def make_app(site: Site) -> tuple[ASGIApp, PageContext]:
 
 
 def _routes(context: PageContext) -> list[Route | Mount]:
+    # What pays, and what carries a statement, is a POST with the page's token: a link can't do it, and no statement stands in
+    # an address, which browsers and proxies keep.
     return [
         Route("/", _home),
         Route("/healthz", _healthy),
@@ -264,6 +273,7 @@ def _ready(context: PageContext) -> Endpoint:
         nonlocal looking
         if looking is None or looking.done():
             looking = asyncio.ensure_future(run_in_threadpool(context.site.ready))
+        # Shielded: a monitor that hangs up ends its own waiting, and not the look that others wait for.
         state = await asyncio.shield(looking)
         return PlainTextResponse(f"{state.text}\n", 200 if state.answers else 503)
 
@@ -396,6 +406,7 @@ class Pages:
         Raises:
             OSError: when the address is not free.
         """
+        # First: with port 0 the number is known only now.
         self._port = self._visits.open(self._listen.host, self._listen.port)
         # Cookies know no ports, and two servers on one machine must not share one.
         cookie = f"dpsql-{self._port}"
@@ -414,6 +425,7 @@ class Pages:
 
     async def change(self, site: Site) -> None:
         """Serve another site to the same visitors; log out those who were removed."""
+        # A reload moves no address and takes no TLS away (`server.reload_config`): visitors keep their cookies.
         self._site = replace(site, cookie=self._site.cookie, secure=self._site.secure)
         self._context.site = self._site
         await self._context.sessions.change(self._site)

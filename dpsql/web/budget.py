@@ -92,6 +92,7 @@ class StandingLine:
 
 async def budget_page(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the page."""
+    # On a thread: the pages share their loop with all SQL clients, and a ledger may have to be waited for.
     bars, whole, asked, count = await asyncio.to_thread(_read, context.site, visitor)
     profile, stands = await _profile(context.site, visitor), await _stands(context.site, visitor)
     return context.page(
@@ -185,6 +186,7 @@ def _role_bar(balance: Balance, lines: Sequence[Entry]) -> BudgetBar:
     note += "; a form of statement is refused, because of a bug" if balance.broken and not balance.closed else ""
     if not balance.renews:
         return _bar(role.name, note, balance.role_total, spent, _risk(spent[0].epsilon), "ever")
+    # Only the newest lines are read: the present period alone may have more.
     ever = max(_cost(lines), balance.role_spent.epsilon)
     least = "at least " if len(lines) == _RECENT else ""
     now = f"{_risk(ever)}: {least}ε = {brief(ever)} in all its periods so far"
@@ -193,6 +195,7 @@ def _role_bar(balance: Balance, lines: Sequence[Entry]) -> BudgetBar:
 
 def _bar(name: str, note: str, budget: Privacy, amounts: tuple[Privacy, Privacy], now: str, often: str) -> BudgetBar:
     spent, left = amounts
+    # More than all may be spent: a correction is charged whatever is left, and the configuration may lower a budget.
     share = float(min(spent.epsilon / budget.epsilon, Fraction(1)))
     delta = f"δ: {show_down(spent.delta)} of {show_down(budget.delta)} spent" if budget.delta else ""
     kept = budget.epsilon <= _USUAL
@@ -219,6 +222,7 @@ def _most_expensive(lines: Iterable[Entry]) -> list[ExpensiveStatement]:
         ExpensiveStatement(
             statement,
             ", ".join(sorted({line.role for line in same})),
+            # An answer may be charged in several lines, which have one time.
             len({line.time for line in same}),
             brief(_cost(same)),
             max(line.time for line in same),
@@ -232,6 +236,7 @@ def _cost(lines: Iterable[Entry]) -> Fraction:
 
 
 def _series(site: Site, role: Role) -> Json:
+    # Oldest first. The sums begin at the oldest of these lines, which need not be the role's first.
     lines = site.ledger.entries(role.name, _RECENT)[::-1]
     costs = accumulate(float(line.cost.epsilon) for line in lines)
     return {

@@ -39,8 +39,11 @@ class Address:
         if not user or not password:
             raise LoginRefused
         host = "127.0.0.1" if self.host in _ANY else self.host
+        # For the audit trail: all visitors come from this machine's address, and this says from where they really do.
         application = f"dpsql web for {visitor}"
         try:
+            # Asked within the server, and not by a log-in that fails: wrong passwords would count against the one address
+            # that all visitors share.
             right = await self.vouch(user, password, host, application)
         except DpsqlError as failed:
             raise ServerRefused(failed.message, failed.hint) from None
@@ -63,6 +66,7 @@ class Address:
             words = make_conninfo("", **own)
             connection = await BoundedConnection.connect(words, autocommit=True)
         except (psycopg.Error, ValueError) as error:
+            # psycopg has no SQLSTATE for a connection that was never made; the text is all there is.
             if "too many connections" in str(error):
                 raise ServerRefused(
                     "there are too many open connections with this name; log out elsewhere first"
@@ -80,6 +84,8 @@ class SqlClient:
         self._turn = asyncio.Lock()
         self._notices: list[str] = []
         self._texts: AsyncCursor[Any] = connection.cursor()
+        # Only this cursor's: values stay as PostgreSQL writes them. A numeric keeps its zeros, and a date of infinity does
+        # not fail.
         for known in psycopg.adapters.types:
             for oid in (known.oid, known.array_oid):
                 self._texts.adapters.register_loader(oid, TextLoader)
@@ -119,12 +125,14 @@ class SqlClient:
 
     async def stop(self) -> None:
         """Cancel what is being answered; see `VisitorClient.stop`."""
+        # Not where nothing is answered: the cancel could come late, and hit the visitor's next statement.
         if self.busy:
             with suppress(psycopg.Error):
                 await self._connection.cancel_safe(timeout=_PATIENCE)
 
     async def _set(self, settings: Mapping[str, str]) -> None:
         """Leave no setting of an earlier statement, and make these."""
+        # Back to what the connection began with, which keeps the application's name.
         await self._connection.execute("RESET ALL")
         for name, value in settings.items():
             await self._connection.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))

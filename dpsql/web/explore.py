@@ -30,6 +30,8 @@ from dpsql.web.site import Cells, RowsClient, Site
 _BUCKETS = 100
 _WHOLE = frozenset({"smallint", "integer", "bigint"})
 _NUMBERS = re.compile(r"(smallint|integer|bigint|real|double precision|numeric)\b")
+# A table as SQL finds it, whatever the visitor's search_path is: `public.` stands before a bare name that leads elsewhere.
+# Each part is quoted by itself: med.Visits → med."Visits". It is the shadow that quotes, by its own rules.
 _QUOTED = (
     "CASE WHEN strpos(table_name, '.') = 0 AND to_regclass(quote_ident(table_name)) IS DISTINCT FROM "
     "to_regclass(concat('public.', quote_ident(table_name))) THEN 'public.' ELSE '' END || "
@@ -72,6 +74,7 @@ class BoundedColumn:
         """Return the noisy count of each bucket; values at the upper end or beyond it belong to the last."""
         counts = [0] * self.buckets
         for bucket, count in rows:
+            # Bucket 0 is below the bounds, NULL nowhere; the one after the last is what lies at the upper end.
             if isinstance(bucket, int) and isinstance(count, int) and bucket > 0:
                 counts[min(bucket, self.buckets) - 1] += count
         return counts
@@ -93,6 +96,7 @@ def _bounded(row: Sequence[str], *, is_path: bool) -> BoundedColumn:
     first, last, buckets = Fraction(low), Fraction(high), _BUCKETS
     if kind in _WHOLE:
         # Whole numbers stand in the middle of their buckets.
+        # 1 … 6 are six buckets of 0.5 … 6.5.
         buckets = min(buckets, int(last - first) + 1)
         first, last = first - Fraction(1, 2), last + Fraction(1, 2)
     return BoundedColumn(table, column, (table_sql, column_sql), first, last, buckets, description)
@@ -217,6 +221,8 @@ async def explore_price(request: Request, context: PageContext, visitor: Visitor
 async def ask(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Ask about a real column through the server, and return the private curve and what was charged."""
     column, epsilon = await _chosen(request, context, visitor)
+    # What was charged is what the ledger has more than before, and not the price that was shown: in between somebody of the
+    # role may have asked the same, and it was free.
     before = await asyncio.to_thread(_paid, context.site, visitor, column.statement)
     rows = await visitor.client.rows(column.statement, str(float(epsilon)))
     after = await asyncio.to_thread(_paid, context.site, visitor, column.statement)
@@ -249,6 +255,7 @@ async def _facts(column: BoundedColumn, epsilon: Fraction, site: Site, visitor: 
     ((plan,),) = await visitor.client.rows(f"EXPLAIN (FORMAT JSON) {column.statement}", str(float(epsilon)))
     (output,) = Explained.of(plan[0]["Plan"]).outputs
     if output.given:  # as many rows of each person as have these margins by noise alone
+        # Their margin is ln(20)·C/ε, solved for C.
         rows = [*dict.fromkeys(max(1, round(margin * float(epsilon) / _WITHIN)) for margin in output.margins)]
     return {
         "title": column.description or column.name,
@@ -282,6 +289,7 @@ def _when_paid(site: Site, visitor: Visitor, statement: str, epsilon: Fraction) 
 def _left(site: Site, visitor: Visitor) -> Privacy:
     account = Account(visitor.user, visitor.role, site.policy.budgets[visitor.role.protects])
     balance = site.ledger.balance(account, read=site.read())
+    # A question is charged to both: the smaller one ends first.
     return min(balance.role_left, balance.dataset_left, key=lambda left: left.epsilon)
 
 
@@ -307,5 +315,7 @@ def story_file() -> str:
 
 def _joined() -> str:
     """Return the modules as one: what they share by name they see, once their imports and exports are taken out."""
+    # One script and no modules: a browser loads none of those from a file, whose origin is nobody's. So no two of our files
+    # may have the same name at their top.
     texts = ((HERE / "static" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS)
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts)

@@ -8,6 +8,7 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.epsilon.advising.rule import belief_after
 from dpsql.epsilon.numbers import BadInput, down_to_digits, read_number, read_share
 
+# Characters of a number. Of a longer one nothing is computed, not even what is wrong with it.
 _LONGEST = 24
 _MOST_VALUES = 200
 _LABELS = {"naming": "re-identification", "membership": "membership inference", "value": "attribute inference"}
@@ -29,6 +30,7 @@ def fraction(given: Mapping[str, str], name: str, low: Fraction | int, high: Fra
     Raises:
         BadField: it is none, or outside [low, high].
     """
+    # A fraction, since it is compared with limits that are exact: the float 0.1 is more than 1/10.
     value = _read(given.get(name, ""))
     if value is None or not low <= value <= high:
         raise BadField(name, f"{_words(name)} must be a number from {float(low):,.10g} to {float(high):,.10g}")
@@ -92,6 +94,7 @@ def noise_facts(contribution: int, epsilon: Fraction) -> Json:
 
     The mean of |z| for P(z) ∝ exp(−|z|/s) on the integers is 1/sinh(1/s).
     """
+    # sinh(100) is 1e43, and overflows at 710: below a scale of 1/100 no digit that is shown has any noise.
     scale, belief = contribution / float(epsilon), belief_after(epsilon, 2)
     return {
         "epsilon": float(epsilon),

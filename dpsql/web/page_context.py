@@ -47,6 +47,7 @@ class SharedStatements:
 
     async def find(self, role: Role, name: str, client: VisitorClient) -> str | None:
         """Return a statement of this role; None if there is none of the name."""
+        # It goes into a statement below: nothing but digits of its length gets there.
         if len(name) != _DIGITS or not all(digit in "0123456789abcdef" for digit in name):
             return None
         kept = self._kept.get((role.name, name))
@@ -54,11 +55,14 @@ class SharedStatements:
 
 
 def _name(role: Role, statement: str) -> str:
+    # Of the role, too: a link that one role's user has copied leads no other role to the statement.
     return hashlib.sha256(f"{role.name}\n{statement}".encode()).hexdigest()[:_DIGITS]
 
 
 async def _charged(role: Role, name: str, client: VisitorClient) -> str | None:
     """Look among what the role was charged for, as the visitor's own connection shows it."""
+    # `_name` in SQL, for each charge of the role: sha256 of the role, a line feed, and the statement. What dpsql.charges has
+    # cut short has another name, and is not found.
     text = f"pg_catalog.concat({shadow_literal(role.name)}, pg_catalog.chr(10), statement)"
     made = f"pg_catalog.left(pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to({text}, 'UTF8')), 'hex'), {_DIGITS})"
     found = await client.answer(f"SELECT statement FROM dpsql.charges WHERE {made} = '{name}' LIMIT 1")  # noqa: S608
@@ -112,6 +116,7 @@ class FailedAttempts:
             self._at_home.popitem(last=False)
         times = self._times.pop((place, name), [])
         kept = list(self._times.pop((place, None), []))
+        # `begin` wrote one moment for the name and for the place, so that equal times are the same attempt.
         for time in times:
             if time in kept:
                 kept.remove(time)
@@ -120,6 +125,7 @@ class FailedAttempts:
 
     def _wait(self, key: _Key, most: int, now: float) -> float:
         times = self._times.get(key, [])
+        # Times are in order: once the oldest of the last `most` is out of the window, one more has room.
         return max(times[-most] + WINDOW - now, 0.0) if len(times) >= most else 0.0
 
 

@@ -48,6 +48,7 @@ class Sessions:
 
     async def enter(self, request: Request, site: Site, user: str, client: VisitorClient) -> None:
         """Log in under a new key, so that a key that somebody knew before is worthless."""
+        # A browser that logs in twice leaves no connection of the first time behind.
         await self.leave(request)
         await self._make_room(user)
         now = self.clock()
@@ -62,6 +63,7 @@ class Sessions:
 
     async def visitor(self, request: Request) -> Visitor | None:
         """Return who sent a request; None if its cookie is not, or no longer, that of a visitor."""
+        # There is no timer: an idle visit ends when the next request comes, whoever's that is.
         await self._sweep()
         visitor = self._visitors.get(request.session.get(_KEY, ""))
         if visitor is not None:
@@ -70,6 +72,7 @@ class Sessions:
 
     def token(self, request: Request) -> str:
         """Return what a form of this visitor must bring back."""
+        # On the page of the log-in there is no visit yet: its form belongs to a key of no visit, which `enter` replaces.
         key = request.session.get(_KEY) or _fresh(request)
         return self._signer().dumps(key)
 
@@ -84,6 +87,7 @@ class Sessions:
 
     async def change(self, site: Site) -> None:
         """Give every visitor their present role, and log out those who were removed."""
+        # A copy, since visits end meanwhile: here, and by requests that come while one is waited for.
         for key, visitor in tuple(self._visitors.items()):
             if visitor.user in site.roles:
                 visitor.role = site.role(visitor.user)
@@ -99,6 +103,7 @@ class Sessions:
     async def _make_room(self, user: str) -> None:
         """End the visits that were idle longest: each holds a connection, of which a user may have only so many."""
         theirs = sorted((v.seen, key) for key, v in self._visitors.items() if v.user == user)
+        # One more than there may be, for the visit that is about to begin.
         for _, key in theirs[: max(len(theirs) - MOST_VISITS + 1, 0)]:
             await self._end(key)
 
@@ -116,6 +121,7 @@ class Sessions:
             await visitor.client.close()
 
     def _signer(self) -> URLSafeTimedSerializer:
+        # The same secret signs cookies. With a salt of its own a form's token is no cookie, and a cookie no token.
         return URLSafeTimedSerializer(self.secret, salt="dpsql.form")
 
 

@@ -71,6 +71,7 @@ class VisitorClient(RowsClient, Protocol):
         """Hang up."""
 
 
+# Not errors of `dpsql.errors`: they come by the wire, as any client has them, in the words that clients may see.
 class ServerRefused(Exception):
     """The server's own words to its client."""
 

@@ -58,12 +58,14 @@ def output_columns(statement: str, names: Sequence[str], types: Sequence[int]) -
     """Return what each column is, by the statement where that can be read, and else by its type."""
     plain = [OutputColumn(name, _KINDS.get(oid, "text"), "key") for name, oid in zip(names, types, strict=True)]
     items = _selected(statement)
+    # sqlglot may read a statement otherwise than PostgreSQL does, which has said the columns: believed is what fits them.
     if items is None or len(items) != len(plain):
         return _by_type(plain)
     columns = []
     for place, (column, item) in enumerate(zip(plain, items, strict=True)):
         argument = _margin_of(item)
         if argument is not None:
+            # avg(fare) beside dpsql.margin(avg(fare)): the same tree elsewhere among the items.
             of = next((i for i, other in enumerate(items) if i != place and other == argument), None)
             columns.append(replace(column, role="margin", of=of))
         elif column.kind in _NUMBERS and item.find(exp.AggFunc, exp.Anonymous, exp.Window):
@@ -112,6 +114,7 @@ _MOST_SHOWN = 60
 """Answers that are listed."""
 _BUDGET = """SELECT epsilon_total, epsilon_spent, epsilon_left, per_query_epsilon, coalesce(to_char(renews AT TIME ZONE 'UTC',
   'YYYY-MM-DD'), '') FROM dpsql.budget"""
+# An answer may be charged in several lines, all of one time: they are one here.
 _CHARGED = f"""SELECT statement, user_name, trim_scale(sum(epsilon))::text,
        to_char(made_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')
   FROM dpsql.charges GROUP BY statement, user_name, made_at ORDER BY made_at DESC LIMIT {_MOST_SHOWN}
@@ -183,6 +186,7 @@ def typed_statement(given: Mapping[str, str]) -> str:
     if "\0" in text:
         raise BadField("statement", "the statement has a character with the code 0; leave it out")
     try:
+        # By PostgreSQL's own lexical rules: a semicolon within a text, a comment or $$…$$ ends nothing.
         spans = statements(text)
     except DpsqlError as error:
         raise BadField("statement", error.message) from None
@@ -247,6 +251,7 @@ async def explain_plan(statement: str, settings: Mapping[str, str], client: Visi
     try:
         answer = await client.answer(f"{_EXPLAIN}{statement}", settings)
     except ServerRefused as refused:
+        # The server counts in what it was sent, which begins with our EXPLAIN.
         place = None if refused.place is None else max(refused.place - len(_EXPLAIN), 0)
         raise ServerRefused(refused.message, refused.hint, refused.rule, place) from None
     plan: Mapping[str, object] = answer.only_json()[0]["Plan"]
@@ -267,6 +272,7 @@ def refusal_of(refused: ServerRefused, statement: str, text: str) -> Json:
         "message": refused.message,
         "hint": refused.hint,
         "rule": refused.rule,
+        # A hint with … in it stands for many statements, and is none that a click could ask.
         "instead": written[1] if written and "…" not in written[1] else None,
         "place": None if span is None else [_units(text[: at + end]) for end in span],
     }
@@ -307,6 +313,7 @@ def _span(refused: ServerRefused, statement: str) -> tuple[int, int] | None:
     if refused.place is not None:
         at = min(max(refused.place - 1, 0), len(statement))
         return next(((token.start, token.end) for token in read if token.start <= at < token.end), (at, at))
+    # No place was told: a refusal of ours names what it is about, as `column "fare" has no declared bounds` does.
     words = {word.lower() for word in _WORD.findall(refused.message)}
     named = [
         token
@@ -332,6 +339,7 @@ def _readable(statement: str) -> Iterator[Token]:
 
 def _units(text: str) -> int:
     """Return the length of a text as JavaScript counts it."""
+    # A lone surrogate, which a browser can send, is one unit there, too; UTF-16 by itself would refuse it.
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -355,6 +363,8 @@ async def answer_to(statement: str, settings: Mapping[str, str], site: Site, vis
         ServerRefused: the server's own words.
         ServerLost: the connection is lost.
     """
+    # The ledger is looked at before and after, for the statement's own text. The one with margins has another, and is asked
+    # only where it is free.
     before = await asyncio.to_thread(_paid, site, visitor, statement)
     answer = await visitor.client.answer(statement, settings)
     after = await asyncio.to_thread(_paid, site, visitor, statement)
@@ -382,6 +392,8 @@ async def _with_margins(
         except ServerRefused:
             continue
         width = len(answer.columns)
+        # Other rows than those that the visitor was charged for: an epoch has begun in between, or equal ones come in another
+        # order. And of two columns of one name nobody could say whose a margin is.
         if [row[:width] for row in margins.rows] != list(answer.rows) or len(set(answer.columns)) < width:
             continue
         more = [
@@ -403,6 +415,7 @@ def _notice(text: str, columns: Sequence[OutputColumn]) -> Json:
     """Return a notice as a sentence, and what it is about: the price, a column by its place, or the answer."""
     about: int | str = "price" if text.startswith(_FREE) else "answer"
     for place, column in enumerate(columns):
+        # Notices name a column as what was asked, avg(fare), whose name is avg then.
         if about == "answer" and column.role == "number" and re.search(rf"\b{re.escape(column.name)}\(", text):
             about = place
             break

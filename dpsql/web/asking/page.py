@@ -126,9 +126,11 @@ def first_questions(tables: Sequence[ListedTable]) -> list[FirstQuestion]:
 
 def _questions(table: ListedTable) -> Iterator[FirstQuestion]:
     numbers = [column for column in table.columns if column.is_number and column.span() > 0]
+    # False sorts before True: columns that their owner has described come first.
     wide = sorted((column for column in numbers if column.span() >= _BUCKETS), key=_is_described)
     measure = next(iter(wide or numbers), None)
     few = next((column for column in table.columns if 1 < len(column.values) <= _FEW), None)
+    # Whole numbers with few values, as marks from 1 to 5, are groups as well.
     few = few or next((column for column in numbers if _is_whole(column) and column.span() < _FEW), None)
     time = next((column for column in table.columns if column.is_time), None)
     if few is not None:
@@ -156,6 +158,7 @@ def _grouped(table: ListedTable, key: str, of: ListedColumn, measure: ListedColu
 
 
 def _distribution(table: ListedTable, column: ListedColumn) -> str:
+    # A fare of 0 … 60 in about 30 buckets: floor(fare / 2) * 2.
     step = _round_step(column.span() / _BUCKETS)
     bucket = f"floor({column.sql})" if step == "1" else f"floor({column.sql} / {step}) * {step}"
     return f"SELECT {bucket} AS {column.sql}, count(*)\nFROM {table.sql}\nGROUP BY 1\nORDER BY 1"
@@ -168,6 +171,7 @@ def _round_step(least: Fraction) -> str:
         power /= 10
     while power * 10 < least:
         power *= 10
+    # power ≤ least ≤ 10·power here, so that one of the factors is enough.
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
     return f"{float(step):g}"
 
@@ -240,6 +244,7 @@ async def ask_page(request: Request, context: PageContext, visitor: Visitor) -> 
 
 async def who(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return who is logged in, and their token, to a page whose own is too old."""
+    # Without a token, which is asked for here. A page of another origin can't read the answer: no header of ours lets it.
     return JSONResponse(
         {"user": visitor.user, "role": visitor.role.name, "token": context.sessions.token(request)},
     )
@@ -254,12 +259,14 @@ async def tables(request: Request, context: PageContext, visitor: Visitor) -> Re
 async def plan(request: Request, context: PageContext, visitor: Visitor) -> Response:
     """Return the price of what is being written; nothing while another is explained, so that no page makes many wait."""
     given = await context.form(request)
+    # Half a statement is no bad request: what is wrong stands beside it while it is written, and the answer is 200.
     try:
         statement, settings = _typed(given, visitor)
     except BadField as error:
         return JSONResponse({"state": "refused", "message": str(error), "field": error.field})
     if visitor.explaining:
         return JSONResponse({"state": "busy"})
+    # No lock: nothing else runs on the loop between the look and this line.
     visitor.explaining = True
     try:
         return JSONResponse(await plan_of(statement, given["statement"], settings, visitor.client))

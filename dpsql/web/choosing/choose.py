@@ -73,6 +73,8 @@ def questions_from_rows(rows: Sequence[Cells], *, owner: bool) -> Json:
     """Return what `recent_questions` does, from the rows of the audit trail, or of the charges."""
     source = "the audit trail" if owner else "what your role was charged for"
     whole = [question for question in map(_question, rows) if question is not None]
+    # They only grow: from the first question that does not fit on, none is taken. Between two stands what parts them on the
+    # page.
     sizes = accumulate(len(question.statement) + len(";\n\n") for question in whole)
     taken = [question for question, size in zip(whole, sizes, strict=True) if size <= MOST_CHARACTERS][:MOST_QUESTIONS]
     said = _said(taken, source) if taken else f"Nothing to be planned is in {source} of the last 31 days."
@@ -113,6 +115,7 @@ def _question(row: Cells) -> _AskedQuestion | None:
 
 def _filled(statement: str, given: Sequence[str | None]) -> str | None:
     """Return a statement with literals in the places of its parameters; None if one has no value."""
+    # ward = $1 with 'a' → ward = 'a'. By tokens, so that a $1 within a text or a comment stays.
     text, behind = "", 0
     try:
         for token in tokens(statement):
@@ -126,6 +129,7 @@ def _filled(statement: str, given: Sequence[str | None]) -> str | None:
             behind = token.end
     except DpsqlError:  # written under other settings than a page's
         return None
+    # DECLARE c CURSOR FOR SELECT … is the question behind it, and is planned as that.
     return _CURSOR.sub("", (text + statement[behind:]).strip().rstrip(";"))
 
 
@@ -163,6 +167,8 @@ async def plan_of(given: Mapping[str, str], role: Role, client: VisitorClient) -
 async def _shared_out(asked: Sequence[_Question], total: Fraction, role: Role, client: VisitorClient) -> Sequence[Json]:
     """Explain questions at their shares of a total; what is refused, at any share or at its own, takes none."""
     told = [await _explained(question, total, role, client) for question in asked]
+    # A question that is refused gives its share to the others, whose larger shares have to be explained again. Each round but
+    # the last loses one, so that it ends.
     while True:
         taking = [not (each.get("refused") or each.get("outputs") is None) for each in told]
         weights = sum(question.weight for question, takes in zip(asked, taking, strict=True) if takes)
@@ -185,6 +191,7 @@ async def _explained(question: _Question, share: Fraction, role: Role, client: V
         ((plan,),) = await client.rows(f"EXPLAIN (FORMAT JSON) {question.statement}", f"{float(paid):.12g}")
     except ServerRefused as refused:
         return {**told, "refused": refused.message, "hint": refused.hint, "outputs": None}
+    # Not one row of one column.
     except ValueError:
         return {**told, "refused": "this is not one question", "hint": None, "outputs": None}
     return {**told, "outputs": _outputs(plan)}
@@ -255,6 +262,7 @@ async def choose_page(request: Request, context: PageContext, visitor: Visitor) 
         visitor,
         kinds=sorted(policy.budgets),
         role=role,
+        # So many at least, rounded up: each has as many rows as count, or fewer.
         people=max(_PEOPLE, -(-rows // max_rows)),
         rows=rows,
         max_rows=max_rows,

@@ -124,6 +124,7 @@ def _plan(given: Mapping[str, str]) -> EpsilonPlan:
         total = fraction(given, "epsilon", LEAST_POLICY_EPSILON, MOST_POLICY_EPSILON)
     else:
         largest = promises.largest()
+        # Rounded down: the total that is offered keeps every promise.
         total = down_to_digits(largest, DIGITS) if largest > 0 else largest
     plan = EpsilonPlan.of(promises, period, days, total)
     # What was typed stays as it is, unless it is divided.
@@ -296,6 +297,7 @@ def _universes(text: str, missing: int, distance: int) -> dict[str, Universe]:
         raise BadField("values", f"values must be 1 to {MOST_UNIVERSES} lines, each with everybody's value")
     universes: dict[str, Universe] = {}
     for place, line in enumerate(lines, 1):
+        # The last colon: the name may have others.
         name, colon, rest = line.rpartition(":")
         label = name.strip()[:40] if colon else "people" if len(lines) == 1 else f"group {place}"
         if label in universes:
@@ -327,6 +329,7 @@ def _beliefs_of_answer(study: studies.Study, seen: _Seen) -> Json:
     after = risks_study.posterior(
         answers, answer, epsilon=seen.epsilon, sensitivity=study.noise_sensitivity, prior=prior
     )
+    # Stable: worlds that are equally likely stay in their order.
     order = np.argsort(-after, kind="stable")[:_MOST_BARS]
     before = np.full(len(answers), 1 / len(answers)) if prior is None else prior
     return {
@@ -348,6 +351,7 @@ def _worlds(universe: Universe, statistic: StudiedStatistic) -> tuple[list[str],
         return names, leave_one_out(universe.values, statistic)[::-1]
     if universe.worlds > _MOST_WORLDS:
         raise BadInput(f"{universe.worlds:,} worlds are too many to look at one by one: at most {_MOST_WORLDS:,}")
+    # In the order of `world_answers`: the first keeps the first people, so that the last person is missing.
     kept = combinations(range(universe.people), universe.released)
     gone = [sorted(set(range(universe.people)).difference(people)) for people in kept]
     return [", ".join(f"{universe.values[i]:g}" for i in out) for out in gone], databases_worlds.world_answers(
@@ -363,6 +367,7 @@ def _weights(given: Sequence[float] | None, universe: Universe, worlds: int) -> 
         raise BadField("prior", "a prior of your own is for one missing person: a weight for each of them")
     if len(given) != worlds or min(given) <= 0:
         raise BadField("prior", f"the prior must have a weight above 0 for each of the {worlds} people, in their order")
+    # Weights are typed in people's order; the worlds begin with the last person missing.
     return np.array(given[::-1]) / sum(given)
 
 
