@@ -61,6 +61,8 @@ class PlottedAnswer:
         Raises:
             ValueError: the cursor has no result, or the rows do not fit the columns.
         """
+        # A runtime_checkable protocol looks for names alone: pandas' frames have itertuples, polars' iter_rows, a cursor
+        # description and fetchall. So neither library need be there.
         match source:
             case PlottedAnswer():
                 return cls(source.columns, source.rows)
@@ -111,6 +113,7 @@ AnswerSource = (
 def is_numeric(values: Iterable[object]) -> TypeGuard[Iterable[int | float | Decimal | Fraction | None]]:
     """Return whether all values are numbers or NULL."""
     return all(
+        # A bool is an int to Python, and a label in a picture.
         value is None or (isinstance(value, int | float | Decimal | Fraction) and not isinstance(value, bool))
         for value in values
     )
@@ -148,6 +151,7 @@ class Layout:
             ValueError: there is nothing to draw, or a named column is missing.
         """
         named = {role: column for role, column in columns.items() if isinstance(column, str)}
+        # Each raises if it is not there, before anything is guessed.
         for column in named.values():
             answer.column(column)
         free = [column for column in answer.columns if column not in named.values() and not _is_margin(column)]
@@ -237,5 +241,6 @@ class ValueGrid:
     def counts(self, answer: PlottedAnswer, x: str, y: str) -> list[float]:
         """Return y of each bucket within the range; 0 where it has no row."""
         inside, _ = self.split(answer, x)
+        # The keys are floats, found again because `split` and this compute them by the same line (`centre`).
         heights = dict(zip(inside.numbers(x), inside.numbers(y), strict=True))
         return [heights.get(self.centre(number)) or 0.0 for number in range(1, self.number + 1)]

@@ -34,6 +34,7 @@ _OPTIONS = {
 }
 _WIDE, _HIGH, _LINE, _LETTERS = 900, 560, 15, 140
 """Pixels of an image, of a line of the text under it, and how many letters such a line has."""
+# Inline, since the file has all of it; data: and blob: are how the library makes the image that a reader can save.
 _NO_NETWORK = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
 )
@@ -67,6 +68,7 @@ def write_page(pictures: Sequence[Picture], title: str, path: Path) -> None:
 
 def write_image(picture: Picture, title: str, path: Path) -> None:
     """Write a picture with its title above and its text below as PNG; kaleido asks Chromium for it."""
+    # Plotly reads some of HTML in its texts: a name or a statement must not be read as that, and <br> divides lines.
     lines = [escape(line) for line in wrap(picture.caption, _LETTERS)]
     figure = go.Figure(picture.figure).update_layout(
         title={"text": escape(title), "x": 0.02}, margin={"t": 60, "b": 110 + _LINE * len(lines)}
@@ -97,6 +99,7 @@ class Possible:
 
     def reach(self, value: float, margin: float) -> tuple[float, float]:
         """Return how far a bar reaches down and up from a value: not beyond what is possible."""
+        # A noisy value may itself lie beyond, as a count below 0: it has no bar on that side.
         down = margin if self.low is None else min(margin, max(value - self.low, 0.0))
         up = margin if self.high is None else min(margin, max(self.high - value, 0.0))
         return down, up
@@ -160,6 +163,7 @@ def histogram(
             _add_bars(figure, part, layout, possible, name=name, colour=MARGIN, x=x, width=buckets.width)
         ticks = {edge: f"{edge:g}" for edge in buckets.edges()} | {places[name]: name for name in outside}
         figure.update_xaxes(tickmode="array", tickvals=list(ticks), ticktext=list(ticks.values()))
+    # What lies outside the range is a trace of its own: grouped, the bars within would be thinner for it.
     figure.update_layout(
         barmode="group" if layout.series else "overlay", bargap=0.08, showlegend=bool(outside or layout.series)
     )
@@ -224,6 +228,7 @@ def box(source: AnswerSource, *, category: str | None = None, title: str = "") -
     if len(quantiles) != _QUANTILES:
         raise ValueError(f"a box plot needs a category and five quantiles, not {len(quantiles)}")
     figure = go.Figure()
+    # With quantiles in the place of y plotly computes nothing, and needs no values.
     figure.add_box(
         x=axis_values(names),
         **dict(zip(("lowerfence", "q1", "median", "q3", "upperfence"), quantiles, strict=True)),
@@ -262,6 +267,7 @@ def density_lines(private: Density, raw: Density | None = None, *, title: str = 
     """Return the private density in red and, for synthetic data, the raw one as a dashed blue line."""
     figure = go.Figure()
     if private.band is not None:
+        # The band is one closed line: along its upper edge, and back along the lower one.
         upper = [y + half for y, half in zip(private.y, private.band, strict=True)]
         lower = [max(y - half, 0.0) for y, half in zip(private.y, private.band, strict=True)]
         outline = {"x": [*private.x, *reversed(private.x)], "y": [*upper, *reversed(lower)]}
@@ -447,6 +453,7 @@ def audit_picture(questions: Sequence[tuple[str, str, float, float]]) -> Picture
     mark = {"symbol": "line-ns", "size": 14, "line": {"width": 3, "color": PRIVATE}}
     figure.add_scatter(x=paid, y=names, mode="markers", name="paid", marker=mark)
     figure.update_layout(height=160 + 28 * len(names), showlegend=True)
+    # Plotly counts upwards: the first question would be the lowest.
     figure.update_yaxes(autorange="reversed")
     return Picture(
         apply_style(figure, "", "ε", "", category=False),

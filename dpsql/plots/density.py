@@ -56,6 +56,7 @@ def density(
     kernel = (
         _kernel(x, _centres(len(weights), low, high), low, high, width) if width else _steps(x, low, bucket, len(noisy))
     )
+    # Where no count is above 0 the curve is 0. The noise of the total itself is not in the band.
     total = weights.sum() or 1.0
     band = None if margins is None else np.sqrt(kernel**2 @ np.square(np.asarray(margins))) / total
     return Density(
@@ -85,5 +86,6 @@ def _kernel(x: Floats, centres: Floats, low: float, high: float, width: float) -
 
 def _steps(x: Floats, low: float, bucket: float, buckets: int) -> Floats:
     """Return for each point (row) which bucket (column) it lies in."""
+    # The last point is `high`, which [a, b) of the last bucket leaves out.
     place = np.minimum(((x - low) / bucket).astype(np.int64), buckets - 1)
     return np.asarray(np.eye(buckets)[place] / bucket)

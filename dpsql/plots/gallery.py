@@ -78,6 +78,7 @@ def age_by_score(reports: Sequence[Report], entropy: Entropy) -> Picture:
         barmode="stack"
     )
     return Picture(
+        # Bars are stacked: an error bar at the top of one would seem to be that of the pile.
         figure.update_traces(error_y=None),
         _caption(
             f"COUNT by {AGE_BUCKETS} age groups and {len(SCORES)} scores",
@@ -126,6 +127,7 @@ def _epsilon(level: NoiseLevel, output: OutputKind, groups: int) -> Fraction:
 
 
 def _age_counts(reports: Sequence[Report]) -> list[int]:
+    # The upper end belongs to the last bucket.
     ages = [min((report.age - AGES[0]) // STEP, AGE_BUCKETS - 1) for report in reports]
     return [ages.count(bucket) for bucket in range(AGE_BUCKETS)]
 
@@ -150,11 +152,14 @@ def _noisy_mean(ages: Sequence[float], epsilon: Fraction, entropy: Entropy) -> t
     """
     low, high = AGES
     places = [round(GRID * (age - low) / (high - low)) for age in ages]
+    # In units of 1/GRID: a person is `place` in one cell and GRID − `place` in the other, GRID together.
     drawn = discrete_laplace(entropy, GRID / epsilon, 2)
     upper = max(sum(places) + drawn[0], 0)
     lower = max(GRID * len(ages) - sum(places) + drawn[1], 0)
+    # One person at least, or noise could make the quotient of next to nothing.
     total = max(upper + lower, GRID)
     place = min(upper / total, 1.0)
+    # u/(u + l) moves by ((1 − p)·du − p·dl)/(u + l), and noise of scale s has the variance 2·s².
     spread = float(np.sqrt(2 * (place**2 + (1 - place) ** 2))) * GRID / float(epsilon) / total
     return low + (high - low) * place, min(_NORMAL * spread, 1.0) * (high - low)
 
@@ -163,6 +168,7 @@ def _quantiles(counts: Sequence[int]) -> tuple[float, ...]:
     """Return the five quantiles of a histogram, even inside a bucket."""
     below = np.append(0, np.cumsum(counts)).astype(float)
     edges = np.arange(AGES[0], AGES[1] + STEP, STEP, dtype=float)
+    # Noise has left no count: the middle of the range for all five.
     if not below[-1]:
         return (float(np.mean(AGES)),) * len(_QUANTILES)
     return tuple(np.interp(np.array(_QUANTILES) * below[-1], below, edges).tolist())

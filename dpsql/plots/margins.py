@@ -51,12 +51,14 @@ def with_margins(statement: str, *, computed: bool = True) -> WiderStatement | N
         trees = sqlglot.parse(statement, read="postgres")
     except sqlglot.errors.SqlglotError:
         return None
+    # DISTINCT would compare the margins, too, and keep rows apart that are the same.
     match trees:
         case [exp.Select() as tree] if not tree.args.get("distinct") and "dpsql.margin" not in statement.lower():
             items = [(name, item.unalias()) for item in tree.selects if (name := _named(item, computed=computed))]
         case _:
             return None
     names = [name for name, _ in items]
+    # Of two columns of one name nobody could say whose a margin is.
     if not items or len(set(names)) < len(names):
         return None
     margins = (exp.alias_(exp.func("dpsql.margin", item.copy()), f"{name}_margin", quoted=True) for name, item in items)
@@ -81,6 +83,8 @@ def ask_with_margins(
     """Ask with margins, or without them where there are none; either way the answer costs the same."""
     for wider in () if parameters else wider_statements(statement):
         try:
+            # A refusal would leave the caller's transaction failed. This one, or the savepoint that it is within another, is
+            # taken back alone.
             with connection.transaction():
                 return connection.execute(wider.text.encode())
         except psycopg.Error as refused:
@@ -95,6 +99,7 @@ def _named(item: exp.Expr, *, computed: bool) -> str | None:
     node = item.unalias()
     call = node.this if isinstance(node, exp.Filter) else node
     if isinstance(call, _FREE):
+        # PostgreSQL calls avg(fare) avg where it has no alias.
         return item.alias or call.sql("postgres").partition("(")[0].lower()
     return (item.alias or None) if computed and _is_computed(node) and any(node.find_all(*_FREE)) else None
 

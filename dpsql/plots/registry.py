@@ -49,6 +49,7 @@ def _report(rng: np.random.Generator, number: int) -> Report:
     def pick(values: tuple[str, ...], shares: tuple[float, ...]) -> str:
         return values[int(rng.choice(len(values), p=shares))]
 
+    # All reports come from one stream of draws: a draw that is put in between changes everything after it.
     score = int(rng.choice(SCORES, p=(0.06, 0.2, 0.22, 0.33, 0.19)))
     seen = date(2017, 1, 1) + timedelta(days=int(rng.integers(0, 730)))
     inflamed = pick(PROSTATITIS, (0.27, 0.16, 0.47, 0.06, 0.04))

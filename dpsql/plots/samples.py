@@ -51,6 +51,8 @@ class Sample:
 def samples() -> Mapping[str, Sample]:
     """Return all samples by name, the same ones every time."""
     rng, rows = np.random.default_rng(_SEED), SIZES[-1]
+    # One stream of draws, whose order makes the samples what they are; each is drawn in its largest size, of which smaller
+    # ones are the first rows.
     fare, miles, minutes, tip = _taxi(rng, rows)
     two_peaks = np.where(rng.random(rows) < 0.6, rng.normal(-2, 0.7, rows), rng.normal(2.2, 1.0, rows))
     made = (
@@ -69,6 +71,7 @@ def samples() -> Mapping[str, Sample]:
 
 
 def _sample(name: str, title: str, unit: str, bounds: tuple[float, float], values: Floats) -> Sample:
+    # As an answer clamps: what lies beyond the range counts at its end.
     placed = np.clip(values, *bounds)
     by_size = {
         size: tuple(np.histogram(placed[:size], bins=SAMPLE_BUCKETS, range=bounds)[0].tolist()) for size in SIZES
