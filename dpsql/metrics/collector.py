@@ -30,6 +30,8 @@ class ServerFigures(Collector):
         """Yield all of them; what can't be read now is left out."""
         for read in (_traffic, _statements, _stages, _budgets, _health, _disks):
             try:
+                # To its end before anything is yielded: a reader that fails in the middle tells none of its figures, and the
+                # others tell theirs.
                 yield from list(read(self._sources))
             except (DpsqlError, OSError):
                 continue
@@ -70,6 +72,7 @@ def _stages(sources: Sources) -> Iterator[Metric]:
     )
     for stage, seen in sorted(sources.times.seen().items()):
         upper = (*map(str, BOUNDS), "+Inf")
+        # Prometheus' buckets add up: each has all that took no longer than its bound.
         buckets = [(bound, float(number)) for bound, number in zip(upper, accumulate(seen.counts), strict=True)]
         family.add_metric((stage,), buckets, seen.seconds)
     yield family
@@ -78,10 +81,12 @@ def _stages(sources: Sources) -> Iterator[Metric]:
 def _budgets(sources: Sources) -> Iterator[Metric]:
     config, engine = sources.serving()
     policy, read = config.policy, None if engine.edition is None else engine.edition.read
+    # Of no user: a user's share of a budget is no figure here.
     balances = {
         name: sources.ledger.balance(Account("", role, policy.budgets[role.protects]), read=read)
         for name, role in policy.roles.items()
     }
+    # The data set's part is the same in the balance of each role of a unit kind; any of them tells it.
     kinds = {balance.account.role.protects: balance for balance in balances.values()}
     for name, about, of_role, of_kind in (
         ("epsilon_spent", "ε that was charged", lambda b: b.role_spent.epsilon, lambda b: b.dataset_spent.epsilon),
@@ -147,11 +152,14 @@ def serving_figures(listen: Listen, number: int, sources: Sources) -> Iterator[N
     Raises:
         OSError: the address is not free.
     """
+    # A registry of our own: the library's would keep the figures of a server that has ended in this process. auto_describe
+    # would read all figures to register them.
     registry = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
     registry.register(ServerFigures(sources))
     certificate, key = (None, None) if listen.tls is None else (str(listen.tls.certificate), str(listen.tls.key))
+    # Each process counts for itself, and is read at a port of its own.
     port = listen.port + number if listen.port else 0
     server, thread = start_http_server(port, listen.host, registry, certificate, key)
     try:

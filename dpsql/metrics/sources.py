@@ -17,6 +17,7 @@ from dpsql.wire.server.listener import Listener
 class Sources:
     """A server that runs."""
 
+    # Functions, where a reload may put something else in the place of what there was at the start.
     serving: Callable[[], tuple[Config, Engine]]
     """Returns what is served now."""
     ledger: Ledger
