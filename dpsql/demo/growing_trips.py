@@ -47,6 +47,7 @@ class HurriedClock:
     def __init__(
         self, begins: datetime = BEGINS, day: float = MINUTE, passing: Callable[[], float] = time.monotonic
     ) -> None:
+        # By the monotonic clock: the demo's days go on evenly where the machine's clock is set.
         self._begins, self._day, self._passing = begins, day, passing
         self._started: float | None = None
 
@@ -56,6 +57,7 @@ class HurriedClock:
 
     def __call__(self) -> datetime:
         """Return its time, in UTC."""
+        # The server starts, and the first question is answered, on the first day, however long that takes.
         if self._started is None:
             return self._begins
         return self._begins + timedelta(days=(self._passing() - self._started) / self._day)
@@ -70,6 +72,7 @@ def growing_config(config: Config, run: Path) -> tuple[Config, "Arrivals"]:
     policy = config.policy
     tables = {name: _with_growth(table) if name == _GROWING else table for name, table in policy.tables.items()}
     roles = {name: replace(role, noise=None) for name, role in policy.roles.items()}
+    # A file of the run's own: that of all trips is kept from run to run, and other demos may read it.
     arrivals = Arrivals(config.engine.path, run / "private" / "records" / "taxi.duckdb")
     changed = replace(
         config,
@@ -81,6 +84,7 @@ def growing_config(config: Config, run: Path) -> tuple[Config, "Arrivals"]:
 
 
 def _with_growth(table: Table) -> Table:
+    # A number and no `auto`, with which questions stand only once a whole month has closed (`dpsql check` says so).
     units = {kind: replace(unit, max_rows=MAX_ROWS[kind], up_to=None) for kind, unit in table.units.items()}
     return replace(table, grows=GROWS, units=units)
 
@@ -92,14 +96,18 @@ class Arrivals:
         """Let `records` have the tables of the file `every`, and of its trips those that have arrived."""
         self._every, self.records = every, records
         self.until = BEGINS
+        # Each by itself: what `make_directory` makes above a directory others may pass through.
         make_directory(records.parent.parent)
         make_directory(records.parent)
         self.let_in(BEGINS)
 
     def let_in(self, until: datetime) -> None:
         """Let the records have all that came before a moment; the file is replaced whole."""
+        # In the same folder, so that the move is one step: a copy that is made meanwhile reads all of the old file, or all of
+        # the new one.
         draft = self.records.with_name(f".{self.records.name}.{os.getpid()}")
         before = f"{_GROWING} WHERE {GROWS.by} < TIMESTAMP '{until:%Y-%m-%d %H:%M:%S}'"
+        # Closed before it is moved: until then some of it may lie in a .wal beside it.
         with duckdb.connect(draft) as connection:
             connection.execute(f"ATTACH {duckdb_literal(str(self._every))} AS every (READ_ONLY)")
             connection.execute(TRIPS_TABLE)
@@ -114,6 +122,7 @@ class Arrivals:
         """Let trips arrive by a clock, until the month is over."""
         while self.until < _ENDS:
             await asyncio.sleep(_LOOK)
+            # At noon this becomes the midnight before, and the trips of yesterday are there.
             there = _midnight(clock() - _ARRIVES)
             if there > self.until:
                 await asyncio.to_thread(self.let_in, there)

@@ -28,6 +28,7 @@ def demo_config(run: Path, passwords: Mapping[str, str], port: int) -> Config:
     config = load(packaged_config())
     web = config.web and replace(config.web, port=_beside(port, config.web.port - config.listen.port))
     users = {name: User(name, role, str(Verifier.of(passwords[name]))) for name, role in USERS.items()}
+    # `run` may be passed through by the shadow's account; records and ledger lie in here, where it can't look.
     (run / "private").mkdir(mode=0o700, exist_ok=True)
     return replace(
         config,
@@ -57,6 +58,7 @@ def packaged_config() -> Path:
 
 def _data(run: Path) -> Path:
     """Return the DuckDB file, made if there is none; kept from run to run where one may write."""
+    # A file of an earlier run has the same trips.
     kept = Path(".dpsql/demo/taxi.duckdb").absolute()
     if os.access(kept, os.R_OK):
         return kept

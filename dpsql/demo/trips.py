@@ -83,6 +83,7 @@ def trips(number: int) -> Columns:
 
     `payment` indexes `PAYMENTS`; a zone of 0 stands for NULL, an infinite distance for NaN.
     """
+    # One stream for all columns: a draw that is put in between changes every column after it.
     draw = np.random.default_rng(_SEED)
     passenger = _regulars(draw, number, number // _RIDES_PER_PASSENGER + 1, 0.75)
     driver = _regulars(draw, number, number // _TRIPS_PER_DRIVER + 1, 0.35)
@@ -117,6 +118,7 @@ def _shares(weights: tuple[int, ...]) -> Floats:
 
 def _regulars(draw: np.random.Generator, number: int, people: int, spread: float) -> Integers:
     """Say whose each trip is: weights are log-normal, so that some ride every day and most hardly ever."""
+    # Weights lie end to end on a line; whose piece a random point falls into has the trip.
     ends = np.cumsum(draw.lognormal(0.0, spread, people))
     chosen = np.searchsorted(ends, draw.random(number) * ends[-1])
     person: Integers = np.minimum(chosen, people - 1) + 1
@@ -125,8 +127,10 @@ def _regulars(draw: np.random.Generator, number: int, people: int, spread: float
 
 def _pickup_zones(draw: np.random.Generator, passenger: Integers) -> Integers:
     """Draw zones by how busy they are; two rides of five begin in the passenger's own zone."""
+    # Zones in which none of the real trips began get a few, so that every group has rows.
     shares = np.asarray([zone.pickups + 0.3 for zone in zones()])
     shares /= shares.sum()
+    # One zone a passenger, looked up for each of their trips.
     own = draw.choice(len(shares), int(passenger.max()) + 1, p=shares)[passenger]
     other = draw.choice(len(shares), len(passenger), p=shares)
     zone: Integers = np.where(draw.random(len(passenger)) < 0.4, own, other) + 1
@@ -188,9 +192,11 @@ def _soil(draw: np.random.Generator, columns: Columns) -> None:
     columns["total"] = np.where(refund, -columns["total"], columns["total"])
     columns["fare"] = np.where(some(0.00003), 9_999.0, columns["fare"])
     columns["trip_distance"] = np.where(some(0.008), 0.0, columns["trip_distance"])
+    # Infinity until it is written (`_MADE`): a NaN of numpy's would be NULL in DuckDB.
     columns["trip_distance"] = np.where(some(0.0002), np.inf, columns["trip_distance"])
     columns["passenger_count"] = np.where(some(0.00005), 9, columns["passenger_count"])
     columns["pickup_zone"] = np.where(some(0.004), 0, columns["pickup_zone"])
+    # There is no such zone: a typing error, which no declared key has.
     columns["pickup_zone"] = np.where(some(0.0005), 999, columns["pickup_zone"])
     wrong_clock = np.datetime64("2009-01-01T00:00:17", "us")
     columns["pickup_ts"] = np.where(some(0.00005), wrong_clock, columns["pickup_ts"])
@@ -238,6 +244,7 @@ FROM made
 def generate(path: Path, number: int = TRIPS) -> None:
     """Write the tables `trips` and `zones` to a DuckDB file, the same ones every time."""
     make_directory(path.parent)
+    # By process: two demos that begin at once each write one, and the later takes the place of the same trips.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         _write(draft, number)
@@ -246,6 +253,7 @@ def generate(path: Path, number: int = TRIPS) -> None:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+        # What DuckDB leaves where the disk was full.
         draft.with_name(f"{draft.name}.wal").unlink(missing_ok=True)
 
 
