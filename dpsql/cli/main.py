@@ -155,6 +155,8 @@ class _Commands(Mapping[str, Any]):
         entry = _ENTRIES[name][1]
         command = _imported(*entry.place.split(":"))
         alone = typer.Typer(add_completion=False)
+        # An application of one command is that command itself to typer; with a callback it stays a group, which the command
+        # is taken from.
         alone.callback()(lambda: None)
         if isinstance(command, typer.Typer):
             alone.add_typer(command, name=name, epilog=f"Example: {entry.example}")
@@ -179,6 +181,7 @@ def _imported(module: str, function: str) -> Any:
 def _worded(command: Any) -> Any:
     """Return a command whose help has words for types that a person knows."""
     for parameter in command.params:
+        # By names that are typer's own affair: where one is gone, help has typer's words again, and nothing else changes.
         kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
         several = getattr(kind, "__args__", None)
         word = _WORDS.get(getattr(several[0] if several else kind, "__name__", ""))
@@ -251,5 +254,6 @@ def main(
     _: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
     """Run one of the commands below."""
+    # Before any command connects: libpq would send PGTZ and others to dpsql's own servers, too.
     forget_sent_settings()
     log_to_standard_error()

@@ -55,6 +55,7 @@ def audit(
         _verify(loaded, place, copied=directory is not None)
         return
     most = limit or (None if since else _USUAL)
+    # Read from the end, so that a long trail costs no more than a short one, and printed in the order of time.
     rows = [dict(line.fields) for line in reversed(tuple(islice(_wanted(place, user, since), most)))]
     if form is Form.JSON:
         for fields in rows:
@@ -68,6 +69,7 @@ def _wanted(place: Path, user: str | None, since: datetime | None) -> Iterator[C
     lines = newest_first(place)
     if since is not None:
         first = since.replace(tzinfo=UTC)
+        # Lines lie in the order in which they were written: the first that is too old ends the search.
         lines = takewhile(lambda line: datetime.fromisoformat(str(line.fields["time"])) >= first, lines)
     return (line for line in lines if user is None or line.fields.get("user") == user)
 
@@ -107,6 +109,7 @@ def _without_a_line(loaded: Config, examination: TrailExamination, since: str) -
     if isinstance(loaded.ledger, SqliteLedgerConfig) and not place_of_ledger(loaded).exists():
         return 0
     first = datetime.fromisoformat(since)
+    # A correction answers no statement, and so has no line. 2**62 is all there are, and still a number to the store.
     return sum(
         entry.time >= first and entry.note != CORRECTION and entry.key[:RELEASE_DIGITS] not in examination.releases
         for entry in read_ledger_lines(loaded, None, 2**62)

@@ -56,6 +56,7 @@ def audit_privacy(
     form = Form.of(as_json, as_csv)
     if picture is not None:
         require_plots()
+    # Before minutes of asking: a name that can't be written is told at once.
     draw = None if picture is None else picture_writer(picture)
     loaded = load(config)
     asking_role = _role(loaded, role, epsilon)
@@ -73,6 +74,7 @@ def audit_privacy(
 
         drawn = audit_picture([(v.person, v.question, v.paid, v.proved) for v in verdicts])
         draw(drawn, f"Privacy audit of {loaded.policy.dataset}, role {asking_role.name}", picture)
+    # Last, when all is printed and drawn: the verdict is the exit code.
     _require_held_promises(verdicts)
 
 
@@ -100,6 +102,8 @@ def _role(config: Config, name: str | None, epsilon: float) -> Role:
     if name is not None and name not in roles:
         raise ConfigError(f'there is no role "{name}"; roles: {", ".join(roles)}')
     role = roles[name or next(iter(roles))]
+    # repr: 0.1 as it was typed, and not the float, which is a little more. With an aim at an error, or a least ε of the
+    # policy's, a question would pay something else.
     return replace(role, per_query=Privacy(Fraction(repr(epsilon))), noise=None, least=None)
 
 

@@ -60,6 +60,7 @@ def show_budgets(config: ConfigFile = DEFAULT_CONFIG, *, as_json: AsJson = False
     """Print what each role has spent in its period, and what the roles of each unit kind have spent together."""
     form, loaded = Form.of(as_json, as_csv), load(config)
     standings = tuple(_standings(loaded))
+    # The data set's part is the same in the balance of each role that protects the kind.
     kinds = {standing.balance.account.role.protects: standing.balance for standing in standings}
     if form is Form.JSON:
         roles = {standing.balance.account.role.name: _role(standing) for standing in standings}
@@ -134,6 +135,7 @@ def correct(
     if kind not in policy.budgets:
         raise ConfigError(f'there is no budget for unit kind "{kind}"', hint=f"Units: {_kinds(policy)}")
     with open_ledger(loaded) as ledger:
+        # No role's budget pays where none is named, and the data set's does.
         ledger.correct(role or "", kind, amount, reason)
     who = f'role "{role}" and unit kind "{kind}" are' if role else f'unit kind "{kind}" is'
     typer.echo(f"{who} charged {_amount(amount)}: {reason}")
@@ -147,6 +149,7 @@ def _standings(loaded: Config) -> Iterator[_Standing]:
 
 
 def _account(policy: Policy, role: str) -> Account:
+    # Nobody's, so that no share of a user's is looked at, but the whole role.
     return Account("", policy.roles[role], policy.budgets[policy.roles[role].protects])
 
 

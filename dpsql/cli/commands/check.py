@@ -61,6 +61,7 @@ from dpsql.wire.server.directory import Directory
 
 # What `dpsql check` says of tables that grow: what keeps their questions from standing, and for how long charges count.
 
+# As long as each can be.
 _PERIOD_DAYS = {Every.DAY: 1, Every.MONTH: 31, Every.QUARTER: 92}
 _TERM_DAYS = {TermLength.MONTH: 31, TermLength.QUARTER: 92, TermLength.YEAR: 366}
 
@@ -156,6 +157,7 @@ def rehearse_start(config: Config) -> str:
         require_prometheus_client()
     for address in addresses:
         certificate_of(address.tls)
+    # A server of this very configuration has its addresses itself: they are not tried then.
     served = control.is_served(config.file)
     for address in () if served else addresses:
         for opened in listen(address.host, address.port):
@@ -178,13 +180,16 @@ def _try_ledger(config: Config) -> datetime | None:
         rehearse_ledger(config.ledger, config)
         return None
     path = place_of_ledger(config)
+    # None yet, which `serve` will make. A mark without a ledger is one that is gone, and is refused by opening it.
     if not (path.exists() or read_mark(path) is not None):
         return None
     with TemporaryDirectory(prefix="dpsql-check-") as made:
         copy = Path(made) / path.name
         if path.exists():
+            # Opened for what it refuses: a link, another account's file, one with a second name.
             os.close(open_private(path, os.O_RDONLY))
             _copy_of_ledger(path, copy)
+        # With its mark, by which an older copy is told from the ledger itself.
         if mark_path(path).exists():
             shutil.copyfile(mark_path(path), mark_path(copy))
             mark_path(copy).chmod(0o600)
@@ -193,6 +198,7 @@ def _try_ledger(config: Config) -> datetime | None:
                 require_fitting_budgets(ledger, config.policy)
                 return ledger.ahead(config.asked_anew)
         except ConfigError as wrong:
+            # The message names the copy, which nobody but us has seen.
             raise ConfigError(wrong.message.replace(str(copy), str(path)), hint=wrong.hint) from None
 
 
@@ -212,6 +218,7 @@ def _copy_of_ledger(path: Path, copy: Path) -> None:
             closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as ledger,
             closing(sqlite3.connect(copy)) as copied,
         ):
+            # SQLite's own way: the state of one transaction, with what still lies in the WAL, while a server writes.
             ledger.backup(copied)
     except sqlite3.Error as error:
         raise ConfigError(f"ledger {path} can't be read: {error}") from error
@@ -353,6 +360,7 @@ def check_config(
         if loaded.snapshot is not None:
             require_copyable(policy, engine)
             typer.echo("every declared column can be copied into a snapshot")
+        # Also where no report is wanted: `serve` reads public tables at its start, and this is to fail where that would.
         public = read_public(policy, engine)
         typer.echo(rehearse_start(loaded))
         typer.echo("no mistake")

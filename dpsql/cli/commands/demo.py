@@ -93,6 +93,7 @@ def demo(
 async def serve(config: Config, passwords: Mapping[str, str], growth: Growth | None = None) -> None:
     """Serve on the first port that is free."""
     for port in range(config.listen.port, config.listen.port + _TRIES):
+        # Tried by starting on it: a look beforehand would say nothing of the moment after.
         moved = _moved(config, port - config.listen.port)
         try:
             async with _server(moved, growth) as server:
@@ -118,6 +119,7 @@ def _moved(config: Config, by: int) -> Config:
 async def _run(server: Server, dataset: str, passwords: Mapping[str, str], growth: Growth | None) -> None:
     host, port = server.address
     links = {name: f"postgresql://{name}:{passwords[name]}@{host}:{port}/{dataset}" for name in USERS}
+    # On a thread: the server answers on this loop, and would never come to it while the loop waits for the answer.
     await asyncio.to_thread(_ask, links[_FIRST_USER], _FIRST if growth is None else _DAILY)
     typer.echo(
         "Anybody below can connect, until Ctrl-C. These budgets are for play: dpsql epsilon advise gives some that protect."
@@ -133,6 +135,7 @@ async def _run(server: Server, dataset: str, passwords: Mapping[str, str], growt
     async with contextlib.AsyncExitStack() as going:
         signals = going.enter_context(Signals())
         if growth is not None:
+            # Only now: the first answer is of the first day, however long the start took.
             await going.enter_async_context(growth.going_on())
         await signals.until_stopped()
 
@@ -140,6 +143,7 @@ async def _run(server: Server, dataset: str, passwords: Mapping[str, str], growt
 def _ask(link: str, question: str) -> None:
     """Ask a first question as any client would, and print the answer."""
     typer.echo(f"{question};")
+    # The link is as people get it. OWN keeps the environment out, as PGSSLMODE, which is meant for other servers.
     with psycopg.connect(make_conninfo(link, **OWN)) as connection, connection.cursor() as cursor:
         cursor.execute(question.encode())
         show_answer(cursor)

@@ -64,6 +64,7 @@ from dpsql.privacy.accuracy.dashboards import Dashboard, dashboard
 
 
 def _plot_path(path: Path | None) -> Path | None:
+    # A callback of the option: who lacks the extra hears of it before anything is computed.
     if path is not None:
         require_plots()
     return path
@@ -470,6 +471,7 @@ def risk(
     """
     output = Output(plot, Form.of(as_json, as_csv))
     try:
+        # Just one source: two of them are the last case, as none is.
         match people, values, csv, column:
             case int(), None, None, None:
                 _rule(Promises(people, limit, membership, value), epsilon or [], output)
@@ -494,6 +496,8 @@ def _study(
 ) -> None:
     result = study_risk(universe, statistic, limit)
     shown = (
+        # A set, since the two that were found may be one, or one of the usual. Where any ε will do they are infinite, and not
+        # shown.
         [*map(float, epsilons)] if epsilons else sorted({result.epsilon_upper, result.epsilon_tight, *_SHOWN_EPSILONS})
     )
     print_blocks(*study_tables(result, shown), OWNER_ONLY, form=output.form)

@@ -33,7 +33,10 @@ def forget(
             f'no table that grows protects a "{kind}", so that there are no accounts',
             hint=f"Kinds: {', '.join(sorted(kinds)) or 'none'}.",
         )
+    # First: whatever becomes of the rest, the next copy reads all periods again, and has nobody who was erased by then.
     SnapshotDirectory(copied.directory).request_whole_copy()
+    # A hash of the name stays, so that who comes back does not begin anew. It is keyed by the server's own secret, without
+    # which the server would not know them again.
     secret = read_or_make_secret(secret_file(loaded.shadow, loaded.file.parent))
     number = AccountStore(copied.accounts, Path(), copied.resources, secret).forget(kind, unit)
     if number:

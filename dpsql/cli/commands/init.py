@@ -59,6 +59,7 @@ class Units:
         self.kind = kind
         self._lines: dict[str, str] = {}
         unit = f"{table}.{column}"
+        # The units' own table has a row for each, so that max_rows is known without a look at the records.
         alone = tables[table].key == (column,)
         self._lines[table] = self._line("column", column, alone=alone) + _DASHBOARDS.format(kind=yaml_name(kind))
         for name, other_table in tables.items():
@@ -76,6 +77,8 @@ class Units:
 
     def _follow(self, tables: Mapping[str, CatalogueTable]) -> None:
         """Go along references to tables whose rows have a unit, until nothing is added."""
+        # cells point to labs, and labs to admissions, which have a unit: by their names cells come first, and find a way in
+        # the second round. Each round but the last adds a table, so that it ends.
         before = 0
         while len(self._lines) > before:
             before = len(self._lines)
@@ -101,6 +104,7 @@ def is_moment(column: CatalogueColumn) -> bool:
 
 def pointed_table(references: str, tables: Collection[str]) -> str | None:
     """Return the table that a reference is to, if it is one of these: both table and column may have a dot."""
+    # The longest: core.visits.visit_id is of core.visits, though there be a table core, too.
     return max((name for name in tables if references.startswith(f"{name}.")), key=len, default=None)
 
 
@@ -199,6 +203,7 @@ def _names(columns: tuple[str, ...]) -> str:
 
 def _text(text: str) -> str:
     """Write a text for YAML, in one line."""
+    # What is a text to JSON is one to YAML, whatever stands in it.
     return json.dumps(" ".join(text.split()), ensure_ascii=False)
 
 
@@ -234,12 +239,16 @@ class _Draft:
     def follow(self, name: str, alias: str, above: tuple[str, ...], *, missing: bool) -> None:
         """Join what a table's rows point to, and what that points to; rows that point nowhere stay."""
         for to, pairs, optional in _pointed(self.tables[name], self.tables):
+            # Not to where it came from: a manager is an employee who has a manager.
             if to in above or len(self.aliases) == _MOST_JOINED:
                 continue
             alias_of = TableName.of(to).name
+            # Two ways to one table, as from where and to where a ride goes: the second has the name of its columns,
+            # zones_dropoff_zone.
             other = alias_of if alias_of not in self.aliases else f"{alias_of}_{'_'.join(pairs)}"
             if other in self.aliases:
                 continue
+            # Behind a LEFT JOIN all others are: an inner one would drop the rows that the first has kept.
             left = missing or optional
             on = " AND ".join(
                 f"{quoted_name(other)}.{quoted_name(theirs)} = {quoted_name(alias)}.{quoted_name(own)}"
@@ -247,6 +256,7 @@ class _Draft:
             )
             place = f"{TableName.of(to).called} AS {quoted_name(other)}"
             self.joins.append(f"{'LEFT ' * left}JOIN {place} ON {on}")
+            # Without the key that is joined by: our own columns have the same values.
             self.add(to, other, frozenset(pairs.values()))
             self.follow(to, other, (*above, to), missing=left)
 
@@ -388,6 +398,7 @@ def _write(directory: Path, texts: Mapping[str, str]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
         file.parent.mkdir(exist_ok=True)
+        # x: also a file that has come since `_files` looked is left alone.
         with file.open("x", encoding="utf-8") as stream:
             stream.write(texts[name])
         typer.echo(f"wrote {file}")
@@ -473,6 +484,7 @@ def _told(tables: Mapping[str, CatalogueTable]) -> Iterator[str]:
 def _source(database: str) -> CopiedDatabase | DuckDbFile | PostgresServer | RecordsFile:
     path = Path(database)
     is_url = _URL.match(database) is not None
+    # A DSN may be words, host=… dbname=…. A file's name or a URL may have a = in it, too, and what is there as a file is one.
     if database.startswith(("postgresql://", "postgres://")) or ("=" in database and not is_url and not path.exists()):
         return PostgresServer(database)
     if is_url:

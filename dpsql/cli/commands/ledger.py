@@ -50,6 +50,7 @@ def verify(
     missing = missing_charges_of(path, examine(file))
     if missing is None:
         raise ConfigError(f"{file} is not of the ledger that belongs at {path}", hint="The mark beside it says so.")
+    # A copy is older than the ledger as soon as something is charged; the ledger itself may lack nothing.
     if missing and copy is None:
         raise ConfigError(f"{file} lacks {missing:,} charges", hint="It is an older copy: dpsql ledger restore.")
     typer.echo(f"{file}: {said}" + (f"; it lacks the last {missing:,} charges" if missing else ""))
@@ -77,6 +78,8 @@ def restore(
             hint="Is there a newer copy? If not, lower the budgets by what may be missing, and say --accept-loss.",
         )
     moved = put_back(copy, path, f".before-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
+    # Opened once for the mark, which says how many charges there are. ANEW accepts that they are fewer than before, and the
+    # ledger keeps that somebody said so.
     open_ledger(loaded, OpeningWay.AS_IT_IS if missing == 0 else OpeningWay.ANEW).close()
     typer.echo(f"{path}: {said}")
     for file in moved:
@@ -237,6 +240,7 @@ def unlock(
     loaded = load(config)
     with open_ledger(loaded) as ledger:
         closed, incidents = ledger.is_closed(role), ledger.incidents(role)
+        # A role that the configuration has no more may be closed, and is opened as well.
         if not closed and role not in loaded.policy.roles:
             raise ConfigError(f'there is no role "{role}"', hint=f"Roles: {', '.join(loaded.policy.roles)}")
         if not closed and not any(incident.what == FailureKind.BROKEN for incident in incidents):

@@ -32,6 +32,7 @@ def mcp(
     if http is None:
         server.serve_stdio(address)
         return
+    # The last colon: [::1]:8440 has others.
     host, _, port = http.rpartition(":")
     if not host or not port.isdecimal():
         raise ConfigError(f'--http is "{http}"', hint="Write it as 127.0.0.1:8440.")

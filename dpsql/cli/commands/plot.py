@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # The facts that `dpsql plot` needs of its picture, from the statement and its EXPLAIN, which is free.
 
+# What is never below 0; and what never leaves the bounds that values are clamped to.
 _ABOVE_NOTHING = frozenset({"count", "variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop"})
 _WITHIN = frozenset({"avg", "min", "max", "median", "percentile_cont", "percentile_disc"})
 
@@ -97,6 +98,7 @@ class PictureFacts:
         ends = next(((r.low, r.high) for r in self.ranges if r.expression.lower() == item.argument.lower()), None)
         if ends is None or item.aggregate not in _WITHIN | {"sum"}:
             return None, None
+        # As many values as there are rows, which nobody knows: only 0 is an end, where no value is beyond it.
         if item.aggregate == "sum":
             return (0.0 if ends[0] >= 0 else None), (0.0 if ends[1] <= 0 else None)
         return ends
@@ -118,6 +120,7 @@ def _call(item: exp.Expr) -> tuple[str, str]:
     """Return the aggregate that an item is, as SQL spells it, and its argument; two empty texts for anything else."""
     node = item.unalias()
     node = node.this if isinstance(node, exp.Filter) else node
+    # percentile_cont(0.5) WITHIN GROUP (ORDER BY fare) is about fare.
     if isinstance(node, exp.WithinGroup):
         ordered = node.expression.find(exp.Ordered)
         return (node.this.sql_name().lower(), ordered.this.sql("postgres")) if ordered else ("", "")

@@ -46,6 +46,7 @@ def profile(
                 with progress(f"taking the profile of {kind} for role {role}"):
                     rows = _taken(loaded.file, role)
             except psycopg.Error as error:
+                # Each role pays for itself: one that can't keeps none of the others from theirs.
                 failed.append(f'role "{role}": {str(error).splitlines()[0]}')
             else:
                 profiles.setdefault(kind, rows)

@@ -31,4 +31,5 @@ def refresh(
             typer.echo(f"epoch {ledger.advance('dpsql refresh')} has begun")
             return
         edition = write_snapshot(loaded, partial(typer.echo, err=True), Cancellation(), whole=every).edition
+        # By the copy's name: a server that has seen the copy first has begun this epoch, which is then not begun again.
         typer.echo(f"epoch {ledger.begin(edition.epoch)} has begun, with the {edition}")

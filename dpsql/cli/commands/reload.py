@@ -12,6 +12,7 @@ from dpsql.errors import ConfigError
 def reload(config: ConfigFile = DEFAULT_CONFIG) -> None:
     """Have the server of a configuration read it and its certificates again; fail with the reason if it does not."""
     said = control.ask_to_reload(config)
+    # A dict for a set that keeps the order: several processes mostly give one reason.
     wrong = {verdict.wrong: None for verdict in said if verdict.wrong is not None}
     if wrong:
         raise ConfigError("\n".join(wrong), hint="Correct that, run dpsql check, and reload again.")

@@ -70,6 +70,7 @@ class Signals:
     async def _reload(self, reload: Callable[[], Awaitable[object]]) -> None:
         while True:
             await self._hung_up.wait()
+            # Before the files are read: a hang-up that comes meanwhile has them read once more.
             self._hung_up.clear()
             await reload()
 
@@ -91,6 +92,7 @@ def wait_for_engine(config: Config) -> None:
         try:
             with closing(connect_engine(config)):
                 return
+        # Only this may mend by itself. Any other ConfigError, as of a wrong file, ends the start.
         except NoEngine as away:
             why = f"{away.message}: {away.hint}"
         if why != said:
@@ -139,6 +141,7 @@ def _work(file: Path, way: OpeningWay, worker: Worker) -> int:
 
     @with_exit_code
     def run() -> None:
+        # --new-ledger is said once: the other processes, and those that come later, find the ledger that the first has begun.
         _run(load(file), way if worker.first else OpeningWay.AS_IT_IS, worker)
 
     try:
@@ -160,7 +163,9 @@ async def _serve(config: Config, ledger: OpeningWay, worker: Worker | None) -> N
         if worker is not None:
             _stop_when_alone(worker.lifeline, signals)
         async with Server(config, ledger, None if worker is None else worker.post) as server:
+            # Once all is loaded, which stays for as long as we serve.
             collect_seldom()
+            # Python's own is 5 ms.
             sys.setswitchinterval(_TURN)
             if worker is None:
                 _say_so(config, server.address[1], server.pages)
@@ -176,6 +181,7 @@ async def _serve(config: Config, ledger: OpeningWay, worker: Worker | None) -> N
             finally:
                 door.close()
             if worker is None:
+                # Before the server ends, which lets running statements finish for some seconds.
                 notify(STOPPING="1", STATUS="stopping")
 
 
@@ -187,6 +193,7 @@ def _stop_when_alone(lifeline: int, signals: Signals) -> None:
         loop.remove_reader(lifeline)  # it stays readable
         signals.stop()
 
+    # A pipe that only the watching process holds open: its end is read once that is gone, even by a kill.
     loop.add_reader(lifeline, stop)
 
 

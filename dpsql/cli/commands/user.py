@@ -56,6 +56,7 @@ def add(
     text, roles = config.read_text(encoding="utf-8"), load(config).policy.roles
     if role not in roles:
         raise ConfigError(f'there is no role "{role}"', hint=f"Roles: {', '.join(roles)}")
+    # Before a password is asked for: nobody types one twice for a name that is taken.
     if name in users_in(text):
         raise ConfigError(f'there is a user "{name}" already', hint="dpsql user rotate gives another password.")
     said = _said(name, role, share, ldap=ldap, generate=generate)
@@ -125,6 +126,7 @@ def _last_log_ins(trail: Path) -> Mapping[str, str]:
     last_times: dict[str, str] = {}
     for line in islice(newest_first(trail), _LOOKED_AT):
         if line.fields.get("event") == "log-in" and line.fields.get("verdict") == "accepted":
+            # From the newest line on: the first of a name is the last time.
             last_times.setdefault(str(line.fields.get("user")), str(line.fields.get("time"))[:19].replace("T", " "))
     return last_times
 
@@ -168,9 +170,11 @@ def _password(name: str, *, generate: bool) -> str:
 
 def _write(config: Path, text: str, *, whatever_else: bool = False) -> None:
     """Put the new text in the file's place, which keeps its owner and mode; unless it can't be loaded, `whatever_else`."""
+    # Where a link leads to: the link itself stays one.
     real = config.resolve()
     there, new = real.stat(), real.with_name(f".{real.name}.new")
     new.unlink(missing_ok=True)
+    # A new file of ours, which nobody can have opened before there are passwords' verifiers in it.
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(file, "w", encoding="utf-8") as stream:
@@ -179,8 +183,10 @@ def _write(config: Path, text: str, *, whatever_else: bool = False) -> None:
             os.fchmod(stream.fileno(), there.st_mode & 0o7777)
             if (there.st_uid, there.st_gid) != (os.geteuid(), os.getegid()):
                 os.fchown(stream.fileno(), there.st_uid, there.st_gid)
+            # Before it takes the other's place: a power cut leaves the old file or the new one, and no empty one.
             os.fsync(stream.fileno())
         if not whatever_else:  # a mistake elsewhere keeps nobody in
+            # In the same folder, to which the paths in it are relative.
             load(new)
         new.replace(real)
     finally:

@@ -78,6 +78,8 @@ _OURS = """
   n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') AND n.nspname !~ '^pg_temp_'
   AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 """
+# `base` follows domains: a column of age, a domain over positive, a domain over integer, is an integer here, and NOT NULL if
+# its domain says so. An enumeration comes as enum["ill", "well"]public.state, which `_postgres_column` takes apart.
 _POSTGRES_COLUMNS = f"""
 WITH RECURSIVE base (oid, type, typmod) AS (
   SELECT oid, oid, NULL::integer FROM pg_type
@@ -96,17 +98,22 @@ JOIN pg_type y ON y.oid = a.atttypid JOIN base b ON b.oid = a.atttypid JOIN pg_t
 WHERE {_OURS} AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY n.nspname, c.relname, a.attnum
 """  # noqa: S608 # names of our own
+# What is NOT VALID may be broken by rows that are older than the constraint: nothing is built on it.
 _POSTGRES_KEYS = f"""
 SELECT k.conrelid::bigint, k.contype::text, k.conkey::integer[], k.confrelid::bigint, k.confkey::integer[]
 FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE {_OURS} AND k.contype IN ('p', 'f') AND k.convalidated
 """  # noqa: S608
+# ALTER ROLE … SET search_path, and ALTER DATABASE, whose setrole is 0: which table a bare name then means to whom.
 _PATHS = """
 SELECT coalesce(r.rolname::text, 'every role'), substr(one, length('search_path=') + 1)
   FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole CROSS JOIN unnest(s.setconfig) AS c (one)
  WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
    AND one LIKE 'search_path=%' ORDER BY s.setdatabase, 1
 """
+# By place: 0 oid, 1 whether a bare name finds it, 2 schema, 3 table, 4 whether it is a partition, 5 the table's comment, 6
+# number of the column, 7 its name, 8 its comment, 9 NOT NULL, 10 type, 11 how many partitions have rows, 12 whether the
+# schema may be used, 13 whether a column may be read. `_Key`: table, p or f, own columns, target, its columns.
 _Column = tuple[int, bool, str, str, bool, str | None, int, str, str | None, bool, str, int, bool, bool]
 _Key = tuple[int, str, list[int], int, list[int] | None]
 
@@ -119,6 +126,7 @@ def read_postgres(dsn: str, schemas: Collection[str] | None = ()) -> Catalogue:
     """
     try:
         with psycopg.connect(dsn, connect_timeout=10, client_encoding="UTF8") as connection:
+            # Whatever the account may do, no mistake of ours changes anything.
             connection.read_only = True
             version = str(connection.info.server_version // 10_000)
             columns: list[_Column] = connection.execute(_POSTGRES_COLUMNS.encode()).fetchall()
@@ -159,10 +167,12 @@ def _candidates(columns: list[_Column], keys: list[_Key]) -> Mapping[str, int]:
     for row in columns:
         if alone.get(row[0]) != row[6]:
             continue
+        # Through others, too: visits point to admissions, these to patients, and both are a patient's.
         leading, new = set[int](), {row[0]}
         while new:
             new = {own for to in new for own in pointing.get(to, ())} - leading - {row[0]}
             leading |= new
+        # Partitions have their table's references once more, and are no tables of their own here.
         leading &= {other[0] for other in columns}
         if leading:
             found[f"{row[2]}.{row[3]}.{row[7]}"] = len(leading)
@@ -200,6 +210,7 @@ def _postgres_tables(columns: list[_Column], keys: list[_Key], *, bare: bool) ->
         single: dict[int, str] = {}
         joint: dict[str, Mapping[str, str]] = {}
         for where, kind, own, to, theirs in keys:
+            # Only references to a whole primary key: by less than one a row could point to several.
             if where != oid or kind != "f" or to not in of or theirs is None or tuple(theirs) != primary.get(to):
                 continue
             pairs = {rows[here][7]: of[to][there][7] for here, there in zip(own, theirs, strict=True)}
@@ -276,6 +287,7 @@ def _table_of_database(place: _Place, found: FoundTables, names: Mapping[_Place,
     joint: dict[str, Mapping[str, str]] = {}
     for own, schema, name, theirs in table.references:
         to = (schema, name)
+        # Only references to a whole primary key, as in `_postgres_tables`.
         if to not in names or set(found.tables[to].key) != set(theirs):
             continue
         if len(own) == 1:
@@ -404,6 +416,7 @@ def _catalogue(rows: Iterable[_Row], schemas: Collection[str] | None) -> Catalog
     for is_visible, schema, table, column, kind in rows:
         name = table if is_visible else f"{schema}.{table}"
         wanted = is_visible or ((schemas is None or schema in schemas) and schema.lower() != PUBLIC)
+        # One dot where a schema stands before the name, else none: any other is in a name, and can't be told from that.
         if wanted and name.count(".") != (not is_visible):
             unnamed[name] = None
         elif wanted:

@@ -30,6 +30,7 @@ def with_exit_code(command: Callable[_P, _R]) -> Callable[_P, _R]:
             _tell(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), None, None)
         except Exception as error:
             # Its import takes longer than most commands' help; whoever has raised one of its errors has paid for it.
+            # What is neither ours nor psycopg's is a bug, and has to show its traceback.
             psycopg = sys.modules.get("psycopg")
             if psycopg is None or not isinstance(error, psycopg.Error):
                 raise

@@ -28,6 +28,7 @@ def log_to_standard_error() -> None:
         return
     handler = _Handler()
     handler.setLevel(logging.WARNING)
+    # At the handler: the filter of a logger is not asked about records that come up from loggers below it.
     handler.addFilter(_is_shown)
     root.addHandler(handler)
 

@@ -90,6 +90,7 @@ def read_list(text: str) -> list[float]:
 def read_column(file: Path, column: str) -> list[float]:
     """Read one column of a CSV file whose first line has the names."""
     try:
+        # Spreadsheets write a mark of the byte order, which would be a part of the first column's name.
         with file.open(newline="", encoding="utf-8-sig") as lines:
             return list(_cells(csv.reader(lines), file, column))
     except OSError as error:

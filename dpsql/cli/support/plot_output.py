@@ -24,6 +24,7 @@ _PUBLIC = "Data: none, only how many people there are; statistic: worst-case inf
 
 def require_plots() -> None:
     """Refuse at once where the extra is not installed."""
+    # Found, and not imported: that waits until there is something to draw.
     if find_spec("plotly") is None:
         raise typer.BadParameter("plots need an extra; in a checkout of dpsql: pip install '.[plots]'")
 

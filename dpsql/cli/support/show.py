@@ -42,6 +42,7 @@ def show_answer(cursor: Cursor, form: Form = Form.TABLE) -> None:
     """Print every result of a cursor: its rows, or the server's command tag."""
     while True:
         if cursor.description is None:
+            # A tag is no row: what programs read stays JSON or CSV to its end.
             typer.echo(cursor.statusmessage or "", err=form is not Form.TABLE)
         else:
             names, rows = [column.name for column in cursor.description], cursor.fetchall()
@@ -68,6 +69,7 @@ def print_blocks(*blocks: RenderableType, form: Form = Form.TABLE) -> None:
         for block in blocks:
             console.print(block, soft_wrap=isinstance(block, str))
         return
+    # In a pipe: a row is a line, without a frame, for grep and awk.
     wide = Console(highlight=False, width=_WIDE)
     with wide.capture() as captured:
         for block in blocks:
@@ -130,6 +132,7 @@ def _plain(value: object) -> object:
         case Decimal():
             return (int(value) if value == value.to_integral_value() else float(value)) if value.is_finite() else None
         case float():
+            # NaN and the infinities are not, and JSON has none of them.
             return value if value - value == 0 else None
         case None | bool() | int() | str():
             return value
@@ -163,4 +166,5 @@ def progress(doing: str, first: float = _FIRST_SIGN) -> Iterator[None]:
         yield
     finally:
         over.set()
+        # Or a sign could come after the answer.
         teller.join()
