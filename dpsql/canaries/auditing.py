@@ -90,14 +90,20 @@ class Guesser:
     @classmethod
     def learnt(cls, without: AnswerNumbers, with_: AnswerNumbers) -> Self:
         """Learn from rounds of which it is known whether the person was there."""
+        # Medians, and mean distances from them: what estimates middle and width of Laplace noise, whose outliers lie
+        # far off.
         middles = np.median(without, axis=0), np.median(with_, axis=0)
         errors = (np.abs(some - middle).mean(axis=0) for some, middle in zip((without, with_), middles, strict=True))
         width = np.maximum(*errors)
+        # Dividing by infinity takes a number out of the score; what tells next to nothing would only add noise to it.
         width[np.abs(middles[1] - middles[0]) <= _NOTICED * width] = np.inf
+        # No noise at all: a difference between the two sides then decides by itself.
         width[width == 0] = 1e-9
         own = cls(*middles, width, 0.0)
         scores = own.scores(without), own.scores(with_)
         sizes = np.abs(np.concatenate(scores))
+        # How sure a guess has to be is chosen by rounds that are known, and never by those that are guessed: else
+        # chance would choose what looks best.
         tried = ((least, _bound_of(scores, least)) for least in np.quantile(sizes, _SHARES))
         return cls(*middles, width, float(max(tried, key=lambda pair: pair[1])[0]))
 
@@ -133,6 +139,7 @@ class Guesses:
         low, high = 0.0, 1.0
         if not self.right:
             return 0.0
+        # The least probability with which so many right guesses are not too rare: Clopper and Pearson's lower end.
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             if self.chance(middle) < 1 - confidence:
@@ -146,6 +153,7 @@ class Guesses:
         if probability in (0.0, 1.0):
             return probability if self.right else 1.0
         n, k = self.number, np.arange(self.right, self.number + 1)
+        # Logarithms of factorials: n! itself has no room in a float from 171 on.
         logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
         terms = logs[n] - logs[k] - logs[n - k] + k * math.log(probability) + (n - k) * math.log1p(-probability)
         return float(min(np.exp(terms).sum(), 1.0))
@@ -236,6 +244,7 @@ def _person(name: str, sides: tuple[Side, Side], asked: Sequence[str], seconds: 
     while time.monotonic() - begin < _LEARNT * seconds or len(learnt[0]) < _FEWEST:
         for side, answers in zip(sides, learnt, strict=True):
             answers.append(_numbers(side, asked))
+    # The guesser gets the answers of these rounds alone. What the coin said is compared with its guesses in the end.
     coin, there, guessed = random.Random(), list[bool](), list[list[AnswerNumbers]]()  # noqa: S311  (which side is asked)
     while time.monotonic() - begin < seconds or len(there) < _FEWEST:
         there.append(coin.random() < 0.5)
@@ -244,6 +253,7 @@ def _person(name: str, sides: tuple[Side, Side], asked: Sequence[str], seconds: 
         yield _verdict(
             name, sql, paid[place], [[[numbers[place]] for numbers in some] for some in (*learnt, guessed)], there
         )
+    # Answers of one round compose: together they may prove as much as all of them have paid.
     yield _verdict(name, ALL, math.fsum(paid), [*learnt, guessed], there)
 
 
@@ -267,6 +277,7 @@ def _numbers(side: Side, asked: Sequence[str]) -> list[AnswerNumbers]:
 
 
 def _flat(rows: Sequence[tuple[object, ...]]) -> AnswerNumbers:
+    # Texts are the keys of declared groups, the same with the person and without.
     cells = [cell for row in rows for cell in row if not isinstance(cell, str)]
     numbers = [float(cell) if isinstance(cell, (int, float, Decimal)) else 0.0 for cell in cells]
     return np.array([len(rows), *numbers, *(cell is None for cell in cells)], dtype=np.float64)
@@ -274,6 +285,7 @@ def _flat(rows: Sequence[tuple[object, ...]]) -> AnswerNumbers:
 
 def _of_one_width(rounds: Sequence[Sequence[Sequence[AnswerNumbers]]]) -> list[list[list[AnswerNumbers]]]:
     """Return answers each of which has as many numbers as the longest to its question has."""
+    # An answer may have fewer rows than others of the same statement, or none where it failed. Zeros fill it up.
     number = len(rounds[0][0])
     widths = [max(len(numbers[place]) for some in rounds for numbers in some) for place in range(number)]
     return [

@@ -94,6 +94,7 @@ class MadeUpPeople:
         for name, names, cells in public_texts(self.policy, self.public):
             yield name, [tables[name].columns[column] for column in names], cells
         for name, made in self.records.tables.items():
+            # Rows of a table without units of this kind are nobody's here, and stay on both sides.
             owners = made.owners.get(self.records.kind, (None,) * len(made.rows))
             rows = [
                 row
@@ -135,6 +136,8 @@ def _write(people: MadeUpPeople, file: Path, *, parquet: bool) -> Mapping[str, s
         for name, columns, cells in people.tables():
             where = TableName.of(name)
             table = f"{quote_name('main' if where.schema == PUBLIC else where.schema)}.{quote_name(where.name)}"
+            # Each column comes as one list of texts, which unnest lays side by side. Texts that are none of the type,
+            # which are made up on purpose, become NULL.
             lists = ", ".join(f"unnest(CAST(? AS VARCHAR[])) AS {quote_name(column.name)}" for column in columns)
             casts = ", ".join(
                 f"TRY_CAST({quote_name(c.name)} AS {_duckdb_type(c)}) AS {quote_name(c.name)}" for c in columns
@@ -168,6 +171,7 @@ def _in_postgres(people: MadeUpPeople, directory: Path) -> Iterator[PostgresServ
                 owner.execute(f"CREATE SCHEMA {quote_name(schema)}".encode())
             for name, columns, cells in people.tables():
                 _table(owner, name, columns, cells)
+            # The server asks as it asks a real database: by a role that may read, and nothing else.
             for schema in (PUBLIC, *people.policy.schemas):
                 owner.execute(f"GRANT USAGE ON SCHEMA {quote_name(schema)} TO {_READER}".encode())
                 owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {quote_name(schema)} TO {_READER}".encode())
@@ -181,6 +185,7 @@ def _table(
 ) -> None:
     lists, names = ", ".join(["%s::text[]"] * len(columns)), ", ".join(quote_name(column.name) for column in columns)
     types = ["bigint" if c.in_numbers else "text" if c.type in _TEXTS else c.type.value for c in columns]
+    # PostgreSQL's own TRY_CAST, from version 16 on.
     casts = ", ".join(
         f"CASE WHEN pg_catalog.pg_input_is_valid({quote_name(c.name)}, '{type_}') THEN {quote_name(c.name)}::{type_} END"
         f" AS {quote_name(c.name)}"
@@ -240,6 +245,8 @@ class Side:
 
     def asked_anew(self, statements: Sequence[str]) -> list[list[tuple[object, ...]]]:
         """Return what statements answer in an epoch of their own; of one that fails no rows."""
+        # Releases answer in their own epoch alone, so that each round draws new noise. The server reads the epoch in
+        # the same ledger.
         self.ledger.advance("audit")
         return [self._asked(sql) for sql in statements]
 
@@ -252,6 +259,7 @@ class Side:
     def _asked(self, sql: str) -> list[tuple[object, ...]]:
         try:
             return self.session.execute(sql.encode()).fetchall()
+        # That a statement fails may tell of the person as well: it counts as an answer, one without rows.
         except psycopg.Error:
             return []
 
@@ -265,8 +273,10 @@ def served_people(
     Raises:
         ConfigError: the server can't be started.
     """
+    # Where dpsql is root its PostgreSQL is not, and has to pass through here to a directory of its own.
     directory.mkdir(mode=0o711)
     policy, password = config.policy, secrets.token_urlsafe(18)
+    # A budget that no number of rounds uses up, and no answer that is read off an earlier one: each is noise of its own.
     asking = replace(role, budget=RoleBudget(_MUCH), limits=RoleLimits(10**12, 10**12), shares={}, reuse=Reuse.OFF)
     policy = replace(policy, roles={role.name: asking}, budgets={k: DatasetBudget(_MUCH) for k in policy.budgets})
     own = replace(
@@ -326,5 +336,6 @@ def _serving(config: Config) -> Iterator[tuple[str, int]]:
         yield address[0]
     finally:
         loop, end = stop[0]
+        # An asyncio event may be set by its own loop's thread only.
         loop.call_soon_threadsafe(end.set)
         thread.join(_SERVER_PATIENCE)

@@ -144,6 +144,7 @@ class Gateway(PlannedQuestions):
         if not isinstance(request.question.parsed, AskedStatement):
             return self._own(request, request.question.parsed)
         analyzed = self.analyzed(request)
+        # The name was something else's, or stood in a text: the statement goes to the shadow as it is.
         if analyzed is None:
             return Reply(request.question.text, released=False)
         if (public := self._public(analyzed, request)) is not None:
@@ -153,6 +154,8 @@ class Gateway(PlannedQuestions):
         asked = Asked(request, plan, self._reading(request), self._trial(request), analyzed, standing)
         match self._way(asked):
             case Explained(prefix=prefix):
+                # A form that was never tried takes its time, and is tried where measurements are made. All else is
+                # explained at once.
                 explained, first = partial(self._explained, asked, prefix), self._tried_first(asked)
                 return explained() if first is None else Unpaid(explained, trial=first)
             case Declared():
@@ -206,6 +209,7 @@ class Gateway(PlannedQuestions):
             rows = MadeUp(self._deps.policy, self._deps.rows).item(preview.table, preview.most)
             return Reply(preview.text(rows), (told_of(preview.table),))
         for name in analyzed.told_tables:
+            # What the policy itself tells of a table is told only to a role that may use it.
             require_table(role, tables[name], exp.Table())
         if analyzed.kind is Kind.PUBLIC and statement is not None:
             return Reply(known_text(statement), tuple(analyzed.told_tables.values()))
@@ -228,7 +232,10 @@ class Gateway(PlannedQuestions):
         if not asked.plan.measurements:
             return Declared()
         if isinstance(asked.standing, StandingStatement):
+            # What the role has paid for before may tell it, free.
             return self._instead(asked) or asked.standing
+        # Releases of its own come first: an answer that was given stays the same one, whatever may be read off others
+        # by now.
         found = self._found(asked)
         if found.is_whole:
             return found
@@ -258,6 +265,7 @@ class Gateway(PlannedQuestions):
     def _found_beside(self, found: Found, request: Request) -> Found:
         """Return it with what is read off other releases of the role's."""
         plan, epoch = found.plan, found.epoch
+        # Some parts may be stored by other statements. These are not read off anything.
         stored = self._measuring.stored(plan, request, epoch) if plan.aim is None else {}
         others = self._reading_off.read_off(plan, {*stored, *found.drawn}, request, epoch, given=True)
         return replace(found, read_off=found.read_off.beside(others))
@@ -287,6 +295,8 @@ class Gateway(PlannedQuestions):
     def _measured(self, asked: Asked, found: Found) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
         request, said = asked.request, list(found.read_off.notices)
+        # The session has done so before (`Unpaid.through`), and a plan that is remembered is not run through again.
+        # Here nobody gets by without it.
         self._run_through(asked)
         request.receipt.note(found.read_off.releases)
 
@@ -316,9 +326,15 @@ class Gateway(PlannedQuestions):
                 ready = held.enter_context(measuring.ready(plan, asked.request, epoch))
                 paid = held.enter_context(measuring.charge(ready))
             ladders: dict[str, Exact] = {}
+            # In an order in which what a part waits for is released before it: an inner answer, keys, or how many rows
+            # units have.
             for waiting in paid.left:
                 part = asked.reading.completed(plan, waiting, paid.drawn)
+                # What `completed` fails for are releases alone. From here on a row may be the cause, so that a failure
+                # is stored.
                 with paid.failing_alike(part):
+                    # Where C is chosen now, the number of rows follows from those that were read for that: one look at
+                    # the records for both.
                     ladder = ladders.get(part.bound_by.identity) if part.is_told and part.bound_by is not None else None
                     with times.timed("run"):
                         exact = measuring.run(paid, part) if ladder is None else measuring.told(ladder, part)
@@ -381,6 +397,8 @@ class Gateway(PlannedQuestions):
         epoch = self._measuring.epoch(request)
         stored = self._reading_off.stored(plan, request, epoch)
         read_off, _ = self._reading_off.given(plan, {}, request, epoch)
+        # What an answer was read off before is looked for first, as for the statement itself; only then what else may
+        # tell it.
         read_off = read_off.beside(self._reading_off.read_off(plan, {*stored, *read_off.told}, request, epoch))
         releases = self._measuring.stored(plan, request, epoch)
         free = Free(
@@ -389,6 +407,7 @@ class Gateway(PlannedQuestions):
             tuple(self._reading_off.neighbours(plan, {*stored, *read_off.told}, request, epoch)),
         )
         further = list(rights(deps.policy.roles[request.asker.role], plan))
+        # EXPLAIN fails where the statement would fail before it is paid for.
         self._check(asked)
         reading = None if standing is None else self._instead(asked)
         if isinstance(standing, StandingStatement) and reading is None:

@@ -90,11 +90,13 @@ def written_question(request: Request, words: Iterable[Iterable[object]]) -> str
     The `words` are those that hold of each measurement's rows; where they would be too long, the question is kept without.
     """
     settings = {name: value for name, value in asdict(request.settings).items() if value is not None}
+    # The tables of a session are not there when somebody else plans it again.
     if settings.pop("temporary"):
         return None
     arguments = [[argument.text, argument.type] for argument in request.arguments]
     beside = [_EDITION, [sorted(hashed_words(some)) for some in words]]
     question = [request.question.text, arguments, settings]
+    # With the words if there is room for them, else without; nothing of a question that is too long by itself.
     texts = (json.dumps(parts, ensure_ascii=False) for parts in ([*question, beside], question))
     return next((text for text in texts if len(text) <= _LONGEST), None)
 
@@ -123,11 +125,14 @@ _OURS = Path(__file__).parent.parent
 def failure_of(error: Exception, cancellation: Cancellation) -> Failure | None:
     """Return how a measurement failed; None if somebody has stopped it."""
     match error:
+        # How long a statement takes may be the rows' doing, and is stored. That a client cancels is not.
         case QueryCanceled():
             return None if cancellation.requested else Failure(FailureKind.LATE, "the time limit was met")
         case EngineFailed():
             return Failure(FailureKind.ENGINE, "the engine could not run the statement")
         case _:
+            # The text of an error may quote a row: it goes to the operator's log. What is stored has its class, and the
+            # line of ours.
             _LOG.exception("a measurement failed after the engine was asked")
             frames = [f for f in traceback.extract_tb(error.__traceback__) if _OURS in Path(f.filename).parents]
             where = Path(frames[-1].filename).relative_to(_OURS)
@@ -183,6 +188,7 @@ class ReadyPlan:
 
     def prepare(self, missing: AbstractSet[str]) -> None:
         """Make ready what nothing is stored for, by its keys, instead of what was made ready before."""
+        # The ledger calls anew where another process has measured something meanwhile.
         self.held.close()
         if self.engine.edition is not None:
             self.engine.edition.require_serving()
@@ -249,6 +255,8 @@ class PaidPlan:
         """Store a release; where another process was faster, its own takes the place of ours."""
         key, finder, written = self.key(part), self.finder(part), release.to_bytes()
         if any(self.key(read) in self.untold for read in part.read):
+            # It would be found by its key later, and what it was measured with would not: another release of that would
+            # stand beside it.
             self.untold.add(key)
             self.stored[key] = release
             return
@@ -409,6 +417,8 @@ class Measuring:
         released = release_of(
             exact.part, exact.rows, exact.paid.finder(exact.part), interruptible(self.entropy, cancellation)
         )
+        # Written only to see that it can be: a release that can't be written fails here, as the measurement does, and
+        # not when it is to be stored.
         released.to_bytes()
         return released
 
@@ -448,12 +458,14 @@ class Measuring:
 
     def _key(self, part: PricedMeasurement, asker: Asker, epoch: int, kept_keys: _Keys) -> str:
         """Return the key of a release: all that it depends on. Those of parts that several wait for are in `kept_keys`."""
+        # By the object, which is held beside its key: so no other part has its number while the mapping is there.
         if (entry := kept_keys.get(id(part))) is not None:
             return entry[1]
         kind, cost, print_ = self.policy.roles[asker.role].protects, part.cost, self.policy.fingerprint
         edition = self.engine.edition
         # An answer belongs to the very copy of the records that it was measured on, in any epoch of the ledger.
         whose = (self.ledger.identity, kind, print_, epoch, *(() if edition is None else (edition.name,)))
+        # Inner answers and a chosen C decide what is measured: the keys of their releases are part of this one.
         awaited = (self._key(awaited_part, asker, epoch, kept_keys) for awaited_part in part.read)
         parts: tuple[object, ...] = (*whose, cost.epsilon, cost.delta, part.identity, *awaited)
         if cost.rho:  # what has no ε is nobody else's, and nobody buys it
@@ -491,6 +503,7 @@ def _words(priced: PricedPlan) -> Iterator[frozenset[object]]:
 # roles of the kind share releases, whichever tables they may use: a role pays for those of its own.
 
 _NAMED = "take_profile"
+# Over tokens with one blank between each two, in which comments are gone.
 _ASKED = re.compile(
     r'(EXPLAIN (?:VERBOSE |\( [^()]* \) )*)?SELECT "?dpsql"? \. "?take_profile"? \( \)( ;)*', re.IGNORECASE
 )
@@ -550,6 +563,7 @@ class Profiles:
         Raises:
             Unsupported: the policy has no profile for the role's unit kind.
         """
+        # It depends on the role alone, and not on who asks or how.
         role = self._policy.roles[request.asker.role]
         plan = self._plans.get(role.name)
         if plan is None:
@@ -597,6 +611,7 @@ def _scope(
     searches = []
     if counted.bound.form is not Form.UNIQUE:
         ladder = counted.bound.up_to or 1 << max((table.expected_rows or _LADDER) - 1, 1).bit_length()
+        # One row more than the declared C at least: how much C takes off is seen beyond it.
         further = replace(counted.bound, up_to=max(ladder, counted.bound.rows + 1))
         declared = counted.bound.rows if counted.bound.up_to is None else 1
         searches.append(search_of(replace(counted, bound=further), emitter, declared).paying(each))

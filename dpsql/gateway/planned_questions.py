@@ -69,6 +69,7 @@ def _weight(level: Iterable[object], seen: set[int]) -> int:
     total, pending = 0, list(level)
     while pending:
         _learn(set(map(type, pending)) - _KNOWN)
+        # By identity, so that what several values share is weighed once.
         fresh = {at: item for at, item in zip(map(id, pending), pending, strict=True) if type(item) not in _NOTHING}
         for at in fresh.keys() & seen:
             del fresh[at]
@@ -79,6 +80,7 @@ def _weight(level: Iterable[object], seen: set[int]) -> int:
         for large in long:
             del fresh[id(large)]
             step = len(large) // _FEW
+            # A few stand for all: their weight counts as often as there are members for each.
             total += step * _weight(_sample(large, step), seen)
         pending = gc.get_referents(*fresh.values())
     return total
@@ -157,6 +159,7 @@ class KnownPlans:
     def keep(self, request: Request, known_plan: KnownPlan | None, priced: PricedPlan) -> None:
         """Remember the prices of a plan that are the same whenever it is made; `known_plan` is its remembered part."""
         key, before = _key(request), () if known_plan is None else known_plan.prices.items()
+        # The newest prices: who tries many values of ε leaves no more than these.
         prices = dict([*before, (_price(request), priced)][-_MOST_PRICES:])
         self.plans.keep(key, KnownPlan(priced.plan, prices, _size(request, priced, len(prices))))
 
@@ -180,6 +183,8 @@ class KnownPlans:
 
         Nothing else makes a difference to it, unless there are inner answers, which the shadow has computed.
         """
+        # An error that is aimed at may have changed the plan on its way (`affordable`): then it is not the one that is
+        # remembered.
         known_plan = self.get(request)
         if priced.inner or known_plan is None or known_plan.priced(request) is not priced:
             return
@@ -318,6 +323,7 @@ class PlannedQuestions:
         engine, declared = self._deps.engine, self._deps.policy.tables.get(table)
         if declared is None:  # rows that a statement makes, of which the engine knows nothing
             return frozenset()
+        # Planning may be ended anywhere, but not in the middle of what it asks the engine.
         with uninterruptible():
             return unique_as_declared(declared, engine.unique_keys(table), engine.columns)
 
@@ -339,6 +345,7 @@ class PlannedQuestions:
         _ = asker
         kept = self.recall(text)
         if kept is None:
+            # A tuple of one, since None is an answer that is remembered as well.
             kept = (ended_when_overdue(partial(self._question, text), cancellation),)
             self._known.questions.keep(text, kept)
         return kept[0]
@@ -356,6 +363,7 @@ class PlannedQuestions:
             with self._deps.times.timed("bind"):
                 statement, volatile = ended_when_overdue(partial(self._bound, request), request.cancellation)
             kept = (statement,)
+            # Texts such as 'now' and 'today' mean another time when they are bound again.
             if not volatile:
                 self._known.keep_analyzed(request, kept)
         return kept[0]
@@ -381,6 +389,7 @@ class PlannedQuestions:
             return kept
         plan = None if known_plan is None else known_plan.plan
         with self._deps.times.timed("plan"):
+            # A plan that is remembered is priced again only, for another ε.
             priced, volatile = ended_when_overdue(partial(self._planned, analyzed, request, plan), request.cancellation)
         if not volatile:
             self._known.keep(request, known_plan, priced)
@@ -390,6 +399,7 @@ class PlannedQuestions:
         """Return what a statement of ours measures, for a client that asks something else."""
         question = self._question(text)
         assert question is not None
+        # Without the settings of the client: it is to be the same for whoever asks.
         asked = Request(question, (), Settings(), request.asker, request.cancellation)
         analyzed = self.analyzed(asked)
         assert analyzed is not None
@@ -427,6 +437,7 @@ class PlannedQuestions:
                 tracked = planner.track(resolved, request.arguments)
                 plan = planner.measure(tracked)
             finally:
+                # Trees refer to themselves, by their parents. Taken apart, they go at once, also where planning fails.
                 for query in resolved.queries:
                     take_apart(query.nodes)
             volatile = planner.evaluator.volatile or is_moving(tokens_of(request.question.text) or ())

@@ -103,6 +103,7 @@ def price(
             plans = [in_euclidean_norm(each, epsilon) for each in plans]
         return _staged(plan, iter(shares(plans, epsilon, role, emitter)), role, settings)
     plans = [_with_widths(each) for each in plans]
+    # First as if each measurement paid its share of the most, which is the last of the steps.
     whole = shares(plans, aim.cap, role, emitter)
     distinct = {part.identity: part.measurement for scope in whole for part in scope.parts}
     parts = max(sum(not isinstance(each, Searched) for each in distinct.values()), 1)
@@ -111,6 +112,8 @@ def price(
         error: max(equal_share(first_look(plans, error, aim.cap, aim.least), parts), aim.least)
         for error in _errors(aim)
     }
+    # A session's own error is rounded up to a step. So different errors pay the same amounts, and find each other's
+    # releases.
     first = looks[aim.error] if not settings.error else steps[bisect_left(steps, min(looks[aim.error], steps[-1]))]
     others = (equal_share(role.per_query.epsilon, number) for number in range(1, _OTHERS))
     price = AimedPrice(aim.error, aim.cap, steps, frozenset({*looks.values(), *others}))
@@ -170,6 +173,7 @@ def _errors(aim: Aim) -> Iterable[Fraction]:
 def _steps(aim: Aim, share: Fraction) -> tuple[Fraction, ...]:
     """Return the same amounts for every share, but for the last."""
     last = math.floor(_STEPS * math.log10(share))
+    # Six digits, so that the last bits of a power, which machines may compute otherwise, decide nothing.
     readable = (Fraction(f"{10 ** (step / _STEPS):.5e}") for step in range(last - _STEPS * _DECADES, last + 1))
     return (*(epsilon for epsilon in readable if aim.least <= epsilon < share), share)
 
@@ -215,6 +219,7 @@ def following(priced: PricedPlan, drawn: Drawn, *, inner: bool = False) -> Price
         return None if all(part.identity in drawn for part in priced.measurements) else priced
     for inner_plan in priced.inner:
         step = following(inner_plan, drawn, inner=True)
+        # An inner answer is bettered only while enough is left to measure anew what waits for it.
         if step is not None and (any(p.identity not in drawn for p in step.measurements) or _can_begin(priced, drawn)):
             return step
     wanted = _wanted(priced, drawn, _better if inner else _next)
@@ -321,6 +326,7 @@ def affordable(priced: PricedPlan, inner: Sequence[Drawn], drawn_of: Callable[[P
     """
     every = {identity: draws for drawn in inner for identity, draws in drawn.items()}
     plans = [(plan, drawn_of(plan)) for plan in by_each(priced, every)]
+    # What was ever paid with any inner answer counts against the most that the statement pays.
     whole = sum((spent(plan, drawn) for plan, drawn in plans), Fraction(0))
     for plan, drawn in plans:
         before = whole - spent(plan, drawn)
@@ -344,6 +350,7 @@ def with_drawn(priced: PricedPlan, drawn: Drawn, more: Drawn) -> tuple[PricedPla
 
     It was paid for, so that there is less to pay with.
     """
+    # A better inner answer has other values, and what was measured with the earlier ones is of another question.
     better = {
         identity
         for identity, draws in more.items()

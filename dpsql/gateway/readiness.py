@@ -39,6 +39,7 @@ class Readiness:
 
     def state(self) -> ReadyState:
         """Return whether engine, ledger and audit trail are ready."""
+        # Who asks while another looks waits, and hears of the same look.
         with self._lock:
             if self._seen is None or self._clock() - self._seen[0] > _KEPT:
                 state = self._look()

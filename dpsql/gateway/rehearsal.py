@@ -56,6 +56,7 @@ def rehearsal(text: str, asked: AnalyzedStatement, policy: Policy, priced: Price
     around = probes_around(statement.around) if statement.wrap in (Wrap.WRITE, Wrap.PARTS) else ()
     tried = dict.fromkeys((*constants, *around, *values, *trials_beside(statement, policy)))
     whole, undone = _around_no_rows(text, statement)
+    # EXPLAIN computes constants while it plans: 1/0 fails there, and no row is asked for.
     if not whole and any(map(has_constants, nodes)):
         whole = f"EXPLAIN {text}"
     made_up = partial(_stand_ins, priced, statement, text, reading)
@@ -145,6 +146,7 @@ def _into(query: Query) -> tuple[str, str]:
 def _stand_ins(priced: PricedPlan, statement: Statement, text: str, reading: Reading) -> Iterator[StandIn]:
     """Yield what a statement may become, NULLs last; no more where an inner answer can't be made up."""
     try:
+        # Usual numbers first: the session stops at the first answers with which the statement works.
         for rows in (_MANY[0], *_FEW, *_MANY[1:]):
             yield StandIn(_inside(statement, text, reading.over(priced, _made_up(priced, rows))))
         nulls = []
@@ -160,10 +162,13 @@ def _stand_ins(priced: PricedPlan, statement: Statement, text: str, reading: Rea
 
 def _inside(statement: Statement, text: str, made: str) -> str:
     """Return what was made of a statement: that which writes as a whole, and else the query, converted as for the client."""
+    # The query alone was replaced, so that what stands around it is as long as it was.
     _, start, end = locate_query(text)
     query, encoding = made[start : len(made) - (len(text) - end)], _encoding(statement)
     if encoding is None:
         return query
+    # A letter that the client's encoding lacks fails when its row is sent, which is after the charge. So rows are
+    # converted here. The line feed ends a comment that the query may close with.
     return f'SELECT pg_catalog.convert_to("_dpsql"::pg_catalog.text, {encoding}) FROM ({query}\n) AS "_dpsql"'  # noqa: S608 # the client's own query
 
 

@@ -55,6 +55,7 @@ class Receipt:
 
     def note(self, keys: Iterable[str], cost: Privacy | None = None) -> None:
         """Note releases, and what was charged for them."""
+        # In the order of their first mention, each once: the audit trail has them so.
         self.releases = tuple(dict.fromkeys((*self.releases, *keys)))
         if cost is not None:
             self.cost = compose((self.cost, cost))

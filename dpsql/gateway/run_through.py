@@ -51,6 +51,7 @@ class _MadeUp:
         _ = enough
         drawn: dict[str, Draws] = {}
         for waiting in step.measurements:
+            # An aimed plan measures the same thing again at another price: each is a release of its own.
             key = waiting.identity, waiting.cost
             if key not in self.releases:
                 self.releases[key] = self._released(step, waiting, drawn)
@@ -91,6 +92,7 @@ def run_through(priced: PricedPlan, rows_of: MadeUpRows, reading: Reading) -> st
         TooComplex: it takes longer than planning may.
     """
     try:
+        # From nothing, through every step that an aimed plan may take with these sums.
         priced, drawn = drawn_until(priced, {}, _MadeUp(rows_of, reading).measured)
         if not priced.plan.scopes:  # the profile, which is no statement's
             return None

@@ -16,6 +16,7 @@ def session_epsilon(settings: Settings, role: Role, usual: Fraction) -> Fraction
     """Return the statement's ε: what the session has set, within what a measurement and a statement may cost the role."""
     if not settings.epsilon:
         return usual
+    # `Fraction` reads more than the setting may be, such as 1/3 and 1_000: its form decides before.
     asked = Fraction(settings.epsilon) if _WRITTEN["dpsql.epsilon"].fullmatch(settings.epsilon) else Fraction(0)
     least, most = role.least_epsilon, role.per_query.epsilon
     if not least <= asked <= most:

@@ -95,6 +95,7 @@ class StandingStatement:
     def _scope(self, scope: PricedScope, claims: Claims, drawn: dict[str, Draws]) -> PricedScope:
         asked = [self.questions[part.identity] for part in scope.parts]
         cells = [measured_cells(claims.get(each.key, ())) for each in asked]
+        # A period is shown once each of its measurements has it, so that no row is in part.
         shown = [day for day in asked[0].part.periods if all(day in measured for measured in cells)]
         parts, measurements = list[PricedMeasurement](), list[Sums]()
         for part, each, measured in zip(scope.parts, asked, cells, strict=True):
@@ -200,6 +201,7 @@ class _Ladders:
 
     def prepare(self, missing: AbstractSet[str]) -> None:
         """Make ready what nothing is stored for, before it is paid."""
+        # The ledger calls anew where it has to begin anew; what was ready before is let go of.
         self.held.close()
         statements = [self.parts[key].sql for key in self.parts if key in missing]
         if statements:
@@ -283,11 +285,13 @@ class StandingStatements:
     def asked(self, part: StandingPart, role: Role) -> AskedQuestion:
         """Return a question with what it is called, and charged by."""
         deps, table = self._deps, part.table
+        # Accounts know units by their texts, and these follow from the type that the engine has.
         stored = deps.engine.columns(table.name).get(part.asked.bound.unit.name, "")
         identity = part.identity(deps.ledger.identity, role.protects, self.declared(table, role), stored)
         key = standing_key(identity)
         if part.choosing is None:
             return AskedQuestion(part, identity, key)
+        # Nobody in particular: what was paid for is the role's.
         payer = Account("", role, deps.policy.budgets[role.protects])
         released = deps.ledger.paid(payer, [key]).get(key)
         return AskedQuestion(part, identity, key) if released is None else _settled(part, identity, key, released)
@@ -406,6 +410,7 @@ class StandingStatements:
         except (EngineNotReady, AccountClosed, BudgetExhausted) as error:
             claims = self.claims(statement.keys, request)
             statement = self.again(statement, request)
+            # What was measured before is an answer, with a word about the rest. Without any the error is the answer.
             if not statement.is_paid(claims) or not statement.told(claims):
                 raise
             said.append(f"nothing more of it is measured now: {error.message}")
@@ -451,6 +456,8 @@ class StandingStatements:
         if not by_key:
             return []
         last = statement.grows.last_moment(statement.term)
+        # The charge counts for all days on which rows may be read for it: from this copy's on, until nothing of the
+        # term is measured any more.
         read = ReadDays(statement.edition.read_of([statement.table.name]).first, last.date())
         parts = {part.identity: part for part in statement.priced.measurements}
         items = [
@@ -477,6 +484,7 @@ class StandingStatements:
                     raise paid.failed.error()
                 for item in items:
                     if item.key not in paid.stored:
+                        # What is stored says that the question is paid for; where C is chosen, it also says by what.
                         paid.store(item.key, ready.measured(item.key, paid) if item.key in ladders else _MARK)
                     deps.ledger.note_standing(payer, self._listed(statement, item, request, last))
                 nearing = paid.nearing

@@ -87,6 +87,8 @@ class ReadPart:
         periods = [_measured(asked, claims) for asked in self.sources]
         if closed is not None:
             left = [due_periods(asked, claims.get(asked.key, ()), closed) for asked in self.sources]
+            # As if all had been measured that is closed by then: lenses follow from which periods there are, and not
+            # from their numbers.
             periods = [sorted({*known, *more}) for known, more in zip(periods, left, strict=True)]
         sums = told_sums(self.wanted, [asked.part for asked in self.sources], periods)
         named = repr([(asked.key, days) for asked, days in zip(self.sources, periods, strict=True)])
@@ -104,6 +106,7 @@ class ReadPart:
                 for place, values in zip(asked.part.cells[day], cells[day], strict=True)
             }
             numbers += [by_place[place] for place in sorted(by_place)]
+        # Each term has a choice of its own, of the same C. What it may have cut off adds up.
         chosen = [asked.part.chosen for asked in self.sources if asked.part.chosen is not None]
         cut, doubt = sum(each.cut for each in chosen), sum(each.doubt for each in chosen)
         of_all = ChosenBound(chosen[0].rows, cut, doubt, any(each.few for each in chosen)) if chosen else None
@@ -283,6 +286,8 @@ class StandingReadings:
             parts = [part for part in shifted if part is not None]
             sources = tuple(self._standing.asked(part, role) for part in parts)
             number = sum(len(part.asked.groups.grouped) for part in parts)
+            # The question in each of these terms has a key, and is believed to be paid for if that is among the keys
+            # that are.
             if (
                 len(parts) < len(shifted)
                 or number > role.max_groups
@@ -292,6 +297,7 @@ class StandingReadings:
             (bound, *others) = {source.part.asked.bound for source in sources}
             if others or any(source.part.waits for source in sources):
                 continue  # what was measured by different C is of different rows
+            # With the bound of what was measured: a C that was chosen is not known by the statement alone.
             weighed = replace(wanted, measured=replace(wanted.measured, bound=bound))
             read = ReadPart(weighed, needed, sources, question.statement)
             claims = self._standing.claims([source.key for source in sources], request)
@@ -312,6 +318,8 @@ class StandingReadings:
     def _is_seen(self, identity: str, part: ReadPart, claims: Claims, request: Request) -> bool:
         """Return whether it can be read off all periods that are closed; unchanged in all to come, if nothing is added up."""
         reuse = session_reuse(request.settings, self._deps.policy.roles[request.asker.role])
+        # Where sums are allowed, the periods that are closed decide. Else it has to be read off unchanged once all of
+        # them are there.
         told = part.told(claims, self._closed_at() if reuse is Reuse.ALL else _ALL_CLOSED)
         seen = self._lenses.of_statement(until_found=True)(identity, part.wanted.measured, part.needed, told)
         return seen is not None and (reuse is Reuse.ALL or seen.is_direct)

@@ -10,6 +10,7 @@ BLANK = r"[ \t\n\r\f]"
 _LINE = r"--[^\n\r]*+"
 SKIPPED = rf"(?:{BLANK}++|{_LINE})"
 """The text between tokens, but for comments of the other kind, which nest."""
+# A comment in /* */ does not join literals: two with one between them are two tokens.
 CONTINUED = rf"(?:[ \t\f]|{_LINE})*+{NEWLINE}(?:{BLANK}++|{_LINE}{NEWLINE})*+'"
 """The space that joins two literals into one: at least one new line, and then the next one's quote."""
 
@@ -17,6 +18,8 @@ LETTER = r"[^\x00-@\[-^`{-\x7f]"
 """Those of ASCII, `_` and all outside ASCII, by what is none: Python takes 7 ms to compile a set of a million."""
 _MORE = r"[^\x00-#%-/:-@\[-^`{-\x7f]"
 _IN_TAGS = r"[^\x00-/:-@\[-^`{-\x7f]"
+# What begins like e'…', b'…', x'…' or U&'…' is a literal with its prefix, and no name before a literal. n'…' is a name
+# and a literal: PostgreSQL reads the keyword NCHAR there.
 NAME = rf"(?![eEbBxX]'|[uU]&['\"]){LETTER}{_MORE}*+"
 
 _PLAIN = r"(?:[^']|'')*+'"
@@ -41,6 +44,7 @@ QUOTED = rf'(?!""(?!")){_IN_QUOTES}'
 UNICODE_NAME = rf'[uU]&(?!""(?!")){_IN_QUOTES}'
 
 _DIGITS = r"[0-9](?:_?[0-9])*+"
+# 1..10 is three tokens, as in a FOR of PL/pgSQL. Underscores between digits are read from version 16 on.
 _NUMBER = (
     rf"(?:0[xX](?:_?[0-9A-Fa-f])++|0[oO](?:_?[0-7])++|0[bB](?:_?[01])++"
     rf"|(?:{_DIGITS}(?:\.(?!\.)(?:{_DIGITS})?+)?+|\.{_DIGITS})(?:[eE][-+]?+{_DIGITS})?+)"

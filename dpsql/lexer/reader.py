@@ -65,6 +65,8 @@ def fold_name(name: str) -> str:
 
 def _one_of(plain: str, unicode: str) -> re.Pattern[str]:
     sorts = {
+        # No two of these patterns match at one place. So their order decides nothing but how long the search takes:
+        # frequent ones come first.
         TokenKind.NAME: pieces.NAME,
         TokenKind.PLAIN: plain,
         TokenKind.NUMBER: pieces.NUMBER,
@@ -93,6 +95,8 @@ _SHOWN = 100  # characters of what can't be read
 MANY = 10_000
 """Oddities of one text that are read one by one."""
 _MAY_END_SO = frozenset("~!@#^&|`?%")  # what an operator has that ends in + or -
+# By how a place begins at which there is no token; the first that fits tells. Each such place has one, which
+# `no_token_at` relies on.
 _STUCK = {
     r"(?:[uU]&|[eEnN])?'": "unterminated quoted string",
     r"[bB]'": "unterminated bit string literal",
@@ -191,6 +195,7 @@ def too_long_to_read() -> Unsupported:
 
 def syntax_error_at(words: str, text: str, at: int) -> SyntaxFailed:
     """Return PostgreSQL's error of these words about the token at `at`."""
+    # PostgreSQL quotes all that is left of the text where something does not end, and else one token.
     near = text[at:] if words.startswith("unterminated") else next(iter(_JUNK.findall(text[at : at + _SHOWN])), "")
     return SyntaxFailed(f'{words} at or near "{near}"', position=at + 1)
 
@@ -199,6 +204,8 @@ def _quoted_by_dollars(text: str, at: int) -> Token:
     end = dollars_end(text, at)
     if end > at:
         return Token(TokenKind.DOLLARS, text[at:end], at, end)
+    # A dollar that begins neither a tag nor a parameter is a token by itself, as in `scan.l`. No statement has a place
+    # for it.
     if text[at] == "$" and not text[at + 1 : at + 2].isdecimal():
         return Token(TokenKind.OTHER, "$", at, at + 1)
     raise no_token_at(text, at)
@@ -206,6 +213,8 @@ def _quoted_by_dollars(text: str, at: int) -> Token:
 
 def _length(signs: str) -> int:
     """Return how much of signs without anything between them is one operator."""
+    # SQL's own operators have to be read apart without blanks: 2*-1 is 2 * (-1). So one of several signs ends in + or -
+    # only if it has a sign that these lack, as @- has.
     length = len(signs)
     if _MAY_END_SO.isdisjoint(signs):
         return max(len(signs.rstrip("+-")), 1)
@@ -227,6 +236,7 @@ _BACKSLASH = re.compile(
 )
 _LAST_CODE = 0x10FFFF
 _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+# The sign behind UESCAPE is one byte, and no part of a code, no quote and no blank.
 _NO_ESCAPE = re.compile(r"[0-9A-Fa-f+'\" \t\n\r\f\v]|[^\x00-\x7f]")
 
 
@@ -245,6 +255,8 @@ def token_name(token: Token, escape: str = "\\") -> str | None:
             whole = _unescaped(token.text[3:-1].replace('""', '"'), escape, token)
         case _:
             return None
+    # 15 characters have 60 bytes at most, and need not be counted. PostgreSQL cuts at 63 bytes, and never within a
+    # character.
     return whole if len(whole) <= NAME_LIMIT // 4 else whole.encode()[:NAME_LIMIT].decode(errors="ignore")
 
 
@@ -279,6 +291,8 @@ def _joined(token: Token, *, plain: bool) -> str:
 
 
 def _without_backslashes(text: str, token: Token) -> str:
+    # Bytes and not characters: E'\xC3\xA9' is one letter, é, of two escapes. Halves of surrogate pairs pass here;
+    # `_paired` joins them, or refuses one that is alone.
     out = bytearray()
     for octal, hexadecimal, code, other, quote, plain in _BACKSLASH.findall(text):
         if octal or hexadecimal:
@@ -303,6 +317,7 @@ def _unescaped(text: str, escape: str, token: Token) -> str:
         return escape if code == escape else _character(code, token)
 
     try:
+        # The last alternative, which is empty, finds a mark with no code behind it: `_character` refuses that.
         return _paired(re.sub(rf"{mark}({mark}|[0-9A-Fa-f]{{4}}|\+[0-9A-Fa-f]{{6}}|)", character, text))
     except UnicodeError:
         raise _invalid(token) from None
@@ -321,6 +336,8 @@ def _paired(text: str) -> str:
     Raises:
         UnicodeError: when there is one without the other.
     """
+    # In UTF-16 both halves of a pair stand beside each other, so that a strict reading makes one character of them, and
+    # refuses one half alone.
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
@@ -476,6 +493,8 @@ MOST_STATEMENTS = 10_000
 
 _AT_ONCE = 2_000
 """Tokens that are read before other threads have their turn, since `re` lets nobody else work meanwhile."""
+# Whole numbers between commas, as in IN (1, 2, …) and VALUES, are read up to a hundred at a time: a long list of them
+# is a loop of `re`'s own.
 _PLENTY = r"[ \t\n\r\f,()\[\]]++"
 _SHORT = r"[0-9]++(?![^\x00-#%-\x2d/:-@\[-^`{-\x7f])"
 
@@ -530,6 +549,8 @@ def _begin(text: str, at: int) -> int:
 
 def _end(text: str, at: int) -> int:
     """Return where the statement ends that is read from `at` on."""
+    # `_RUN` takes nearly everything. A turn of the outer loop is one of the rest: a comment that nests deeply, a
+    # literal with a tag in its dollars, a lone dollar. Only these are counted.
     for _ in range(MANY):
         while (match := _RUN.match(text, at)) is not None:
             at = match.end()

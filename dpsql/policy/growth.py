@@ -85,6 +85,7 @@ class Grows:
 
     def names_within(self, term: Term) -> frozenset[str]:
         """Return what terms of any length are called that have days of a term: as it may have been declared before."""
+        # Terms of every length consist of months, and are called by their first day: no end is looked at here.
         months = replace(self, every=Every.MONTH).periods(term.first, term.end)
         return frozenset(str(Term(_start(month, length), month, length)) for month in months for length in TermLength)
 

@@ -173,6 +173,7 @@ class OfEachType(Generic[T]):
 
     def of(self, type_: SqlType) -> T:
         """Return what there is for a type."""
+        # The fields are called as the members of `SqlType` are, in small letters.
         found: T = getattr(self, type_.name.lower())
         return found
 
@@ -203,6 +204,7 @@ TYPE_NAMES: Mapping[str, SqlType] = {
     "timestamp without time zone": SqlType.TIMESTAMP,
     "timestamp with time zone": SqlType.TIMESTAMPTZ,
     "time without time zone": SqlType.TIME,
+    # json and jsonb are both read by paths, and neither as a whole: the analysis sees no difference.
     "json": SqlType.JSON,
 }
 """Every name that PostgreSQL has for them."""
@@ -700,6 +702,7 @@ def common_step(steps: Iterable[Fraction]) -> Fraction:
     """Return the largest number of which all are whole multiples; 0 where all are 0."""
     common = Fraction(0)
     for step in steps:
+        # Over one denominator, since the common divisor of a/n and b/n is that of a and b, divided by n.
         below = math.lcm(common.denominator, step.denominator)
         common = Fraction(math.gcd(int(common * below), int(step * below)), below)
     return common
@@ -764,6 +767,9 @@ def periods_touched(period: Period, days: int | None) -> int:
 
 def _months(days: int, each: int) -> int:
     """Return the largest k of which k − 2 periods of `each` so many months, in a row, may be shorter than `days`."""
+    # `bisect_left` says of how many numbers of periods, 0 among them, the shortest are shorter than the stay: the
+    # largest is one less, and the first and the last period come to it. A stay of 30 days may have days of January, all
+    # of February, and days of March.
     return bisect_left(range(LONGEST_STAY // (each * _SHORTEST_MONTH)), days, key=lambda k: _shortest(k, each)) + 1
 
 
@@ -801,6 +807,8 @@ def _table(table: Table) -> list[object]:
             kind,
             bound.column,
             bound.max_rows,
+            # What is not declared leaves no trace here. So a key that is new in dpsql changes no hash of a policy
+            # without it, whose stored releases are found as before.
             *([] if bound.max_groups is None else [bound.max_groups]),
             *([] if bound.up_to is None else [["auto"]]),
             *_through(bound),
@@ -828,6 +836,7 @@ def _further(bound: UnitBound, through: Reference) -> list[object]:
 
 def _column(column: Column) -> list[object]:
     bounds = None if column.bounds is None else [str(column.bounds.low), str(column.bounds.high)]
+    # With its type, since the text "1" and the number 1 are different values.
     values = None if column.values is None else [[type(value).__name__, str(value)] for value in column.values]
     target = None if column.references is None else [column.references.table, column.references.column]
     step = None if column.step is None else str(column.step)

@@ -47,6 +47,10 @@ def with_user(text: str, name: str, line: str, user: Mapping[str, str]) -> str:
         ConfigError: the file is not written so that this can be done.
     """
     span = spans_of(text).get((_USERS,))
+    # nothing             →  users: and the line, at the end of the file
+    # users: {}           →  users: and the line below it
+    # users: {ann: {…}}   →  users: {ann: {…}, line}
+    # users: in lines     →  the line before the first of them, in its column
     match span:
         case None:
             new = f"{text}{'' if text.endswith(chr(10)) else chr(10)}{_USERS}:\n  {line}\n"
@@ -149,6 +153,7 @@ def remaining_users(
         return None
     written, declared = document.root["users"], document.root.get("roles", {})
     assert isinstance(written, dict)
+    # Mistakes are not kept: whatever is right in the file counts, and it decides who may stay.
     given = read_shape(ConfigShape, expand(document, path.parent, environment, Mistakes()), Mistakes()).users
     left: dict[str, User] = {}
     for name, user in served.items():
@@ -169,6 +174,7 @@ def _is_disabled(user: Tree) -> bool:
 def _document(path: Path) -> Document | None:
     """Read the file, or what there is of its users."""
     try:
+        # Bytes that are no UTF-8 must not keep anybody in who was removed.
         text = path.read_bytes().decode("utf-8-sig", "replace")
     except OSError:
         return None

@@ -60,10 +60,14 @@ class _Lineages:
         key = (str(store.directory.absolute()), ledger.identity)
         with self._lock:
             if key not in self._begun:
+                # The ledger first: where the process ends between the two, the store has a name that is no longer the
+                # newest, and no claim is given for it until somebody begins again.
                 name = uuid4().hex
                 ledger.begin_lineage(name)
                 accounts.begin_lineage(name)
                 self._begun[key] = name
+            # A server that begins later takes the store over. A store that was put back from a copy has an older name,
+            # and its accounts lack what was measured since: to go on would count units' rows once more.
             if accounts.lineage != self._begun[key]:
                 _LOG.error("the accounts in %s are another server's, or were put back: restart dpsql", store.directory)
                 raise EngineNotReady
@@ -154,7 +158,9 @@ class StandingMeasuring:
                 periods = due_periods(asked, claims.get(asked.key, ()), self.copied)
                 if periods:
                     until = asked.part.grows.last_moment(asked.part.term)
+                    # The engine parses and binds what is due, and reads no row: what it does not take costs nothing.
                     accounts.require_running(self._statements(asked.part.for_periods(periods), until, account))
+            # Paying may choose C, and with it another identity; so it is looked for again what is due.
             for asked in pay():
                 if asked.part.waits:
                     raise InternalError
@@ -188,11 +194,14 @@ class StandingMeasuring:
             release = _stored(asked.part, periods, release_sums(sums, exact_sums(sums, rows), self.entropy).numbers)
         except Exception as error:  # of any kind: a row may be the cause of each
             failure = self.failure_of(error, cancellation)
+            # With accounts written, the rows are used up and these periods are lost. Without, they may be measured
+            # another time.
             written = _is_written(accounts, asked.identity, claim)
             self.ledger.end_claim(account, asked.key, claim, text, failure, written=written)
             if failure is None:
                 raise
             raise failure.how.error() from None
+        # The accounts are durable now, and nobody has heard anything: the release is shown from the ledger alone.
         if not self._kept(account, asked.key, claim, lineage, release):
             _LOG.error("another server has begun to measure: what was measured here is released to nobody")
             raise EngineNotReady
@@ -223,6 +232,7 @@ def _is_written(accounts: HeldAccounts, identity: str, claim: LastMeasurement) -
     """Return whether a measurement's accounts were written, or nobody knows."""
     try:
         return accounts.stands(identity) == claim
+    # Where the store can't tell, they count as written: a second measurement could take more of a unit than its C.
     except EngineNotReady:
         return True
 

@@ -93,8 +93,10 @@ class StandingPart:
         bounds = self.by.column.bounds
         if bounds is None:
             return None
+        # Rounded down, so that a moment before 1970 is of its own day, too.
         first = _EPOCH + timedelta(days=int(bounds.low) if self.by.type is SqlType.DATE else int(bounds.low) // _DAY)
         term = self.grows.term_of(first)
+        # Bounds that begin within a term have only a part of it; the one after it is the first whole one.
         if _value(term.first, self.by.type) < bounds.low:
             term = self.grows.term_of(term.end)
         return self.grows.closes(max(self.grows.periods(term.first, term.end))).date()
@@ -108,6 +110,8 @@ class StandingPart:
             raise InternalError
         last = self.last_term
         within = both(self._compared("ge", last.first), self._compared("lt", last.end))
+        # C bounds a unit's rows in the whole question, so that they are counted without groups. No account weighs them:
+        # this is measured once.
         relation = replace(self.asked.relation, where=both(self.asked.relation.where, within))
         bound = replace(self.asked.bound, form=Form.REWEIGHT)
         rows = replace(self.asked, relation=relation, bound=bound, groups=NO_KEYS, features=(ONE,), block_conditions=())
@@ -120,6 +124,7 @@ class StandingPart:
         many as there are cells: the last periods lose ten times as much as periods would on average.
         """
         periods = sum(1 for _ in self.grows.periods(self.term.first, self.term.end))
+        # Each period has the same groups (`_of_whole_periods`), and so the first one's number stands for all.
         (places, *_) = self.cells.values()
         groups = max(periods // _LAST, 1) * len(places)
         return NoisyLadder.of(self.ladder(), released).chosen(self.asked, groups)
@@ -165,6 +170,7 @@ class StandingPart:
         runs: list[tuple[date, date]] = []
         for start in sorted(periods):
             end = self.grows.end_of(start)
+            # Neighbours are one range: the days of a year become one comparison, and not 365.
             if runs and runs[-1][1] == start:
                 runs[-1] = (runs[-1][0], end)
             else:
@@ -188,6 +194,7 @@ class StandingPart:
         kinds = (key.grouped.type, key.expr.type)
         for day, places in self.cells.items():
             plain = [(groups.grouped[place][self.place], groups.shown[place][self.place]) for place in places]
+            # Of another term only such groups can be written down whose key is the period's first day itself.
             if any(cells != tuple(_value(day, kind) for kind in kinds) for cells in plain):
                 return None
         (places, *_) = self.cells.values()
@@ -218,6 +225,8 @@ class StandingPart:
             *whose,
             self.table.name,
             (self.grows.by, self.grows.every.value, self.term.first, self.term.end),
+            # Sorted, since the order of conditions makes no other question. The column of the time is left out: which
+            # periods are asked for is no part of the identity, nor are its bounds, which may be declared anew.
             sorted(map(repr, (*conjuncts(asked.relation.where), *conjuncts(asked.where)))),
             sorted(repr(column) for column in asked.relation.needed if column != self.by),
             [(repr(key.expr), repr(key.grouped), sorted(map(repr, (key.shown or {}).items()))) for key in others],
@@ -314,6 +323,8 @@ def _by_time(
     term, today = grows.term_of(first), now.date()
     if today < term.first:
         return Ordinary(f"the {term.length} {term} has not begun")
+    # Without an end a question is about its term as far as it has come. Once the term is over, the rows of the next one
+    # would be meant as well.
     if (end is None or end > term.end) and today >= term.end:
         return Ordinary(f"it reads more than one {term.length}: a standing question is about one")
     relation = replace(measured.relation, where=both(*others))
@@ -327,6 +338,7 @@ def _of_whole_periods(standing: StandingPart, first: date, until: date) -> Stand
     """Return the question with the groups of the periods from a day up to another, if these are the same for each."""
     periods = [period for period in standing.cells if first <= period < until]
     if not periods:
+        # Releases are stored by period, group after group: these have to be the same ones everywhere, and none twice.
         return Ordinary(f"no {standing.grows.every} that it asks for is within the bounds of {standing.grows.by}")
     narrowed = replace(standing, asked=replace(standing.asked, groups=standing.groups(periods)))
     rests = [[narrowed.rest(place) for place in places] for places in narrowed.cells.values()]

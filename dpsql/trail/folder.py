@@ -24,6 +24,7 @@ _LOG = logging.getLogger("dpsql.trail")
 _LARGEST = 256 * 2**20
 """Bytes after which a day has another file."""
 _FILE = re.compile(r".{4}-..-..-.{4}\.jsonl")
+# `head` has one line, and blanks behind it: {"line": 17, "hash": "…", "file": "2026-03-01-0002.jsonl", "size": 48211}
 _WIDTH = 256
 """Bytes of `head`, for any contents, so that one write replaces it."""
 
@@ -94,6 +95,8 @@ class TrailFolder:
                 line, link = chain_line(fields, link)
                 written.append(line)
             data = b"".join(written)
+            # First the lines, which are synced, and then `head`, which is not. After a power cut `head` may be older
+            # than the lines, never newer: `_seen` takes over what comes after it.
             self._append(self.directory / head.file, data, head.size)
             self._write_head(Head(link.number, link.hash, head.file, head.size + len(data)))
         return tuple(map(len, written))
@@ -150,6 +153,8 @@ class TrailFolder:
 
     def _rotated(self, head: Head, today: date) -> Head:
         """Return the head for the next lines: another file on another day, or where one is large; days never go back."""
+        # Days written like this compare as texts. Where the clock is put back, the later day's file goes on: the names
+        # of files stay in the order of their lines.
         day = max(f"{today:%Y-%m-%d}", head.file[:10])
         if head.file[:10] == day and head.size < self._largest:
             return head
@@ -172,8 +177,11 @@ class TrailFolder:
             return head
         later = files_of(self.directory, head.file)
         size = later[0].stat().st_size if later and later[0].name == head.file else -1
+        # Nearly always: nobody else has written, and there is no later file.
         if size == head.size and len(later) == 1:
             return head
+        # The next line follows the last one that `head` knows, and goes into a new file. Verifying then finds the gap,
+        # and names it.
         if size < head.size:
             _LOG.error("lines of the audit trail are gone: %s does not end with line %d", head.file, head.line)
             return self._begun(head, head.file[:10])
@@ -184,6 +192,8 @@ class TrailFolder:
             return Head(BEGINNING.number, BEGINNING.hash)
         _LOG.warning("the audit trail's head is gone: its last file says where it ends")
         last = Head(BEGINNING.number, BEGINNING.hash, files[-1].name)
+        # What counts is the last line that agrees with its own hash. The next one begins a new file, whatever stands
+        # behind it here.
         for line in files[-1].read_bytes().splitlines(keepends=True):
             last_line = read_line(line.removesuffix(b"\n"))
             if last_line is not None and line.endswith(b"\n"):
@@ -192,6 +202,7 @@ class TrailFolder:
 
     def _beyond(self, head: Head, files: Sequence[Path]) -> Head:
         """Return where the lines end that come after those that `head` knows."""
+        # A process that is killed between its lines and its `head` leaves lines that are whole, and follow.
         for path in files:
             at = head.size if path.name == head.file else 0
             with path.open("rb") as file:
@@ -245,6 +256,7 @@ def examine_trail(directory: Path) -> TrailExamination:
 
     It may be written meanwhile.
     """
+    # `head` is read before the files: what is added meanwhile comes after it, and is no fault.
     head, trail = read_head(directory), TrailExamination()
     for path in files_of(directory):
         for place, raw in enumerate(_forwards(path), start=1):
@@ -265,9 +277,13 @@ def _examine(trail: TrailExamination, where: str, line: ChainedLine | None, head
         return
     before, number = trail.last.number, line.link.number
     lost = number - before - 1
+    # The first line may have any number, since old files may be removed. A changed line has no place in the chain: that
+    # the one after it does not follow is the same fault, and is not told twice.
     if trail.lines and not line.follows(trail.last) and not (trail.changed and lost == 1):
         gone = f"lines {before + 1:,} to {number - 1:,} are gone before it" if lost > 0 else "it does not follow"
         trail.wrong.append(f"{where}: {gone}")
+    # Hashes have no key: who changes a line can compute those of all later lines anew. What `head` says of its line
+    # shows it.
     if head is not None and head.line == number and head.hash != line.link.hash:
         trail.wrong.append(f"{where} is another one than was written")
     releases = line.fields.get("releases")
@@ -291,6 +307,8 @@ def _backwards(path: Path) -> Iterator[bytes]:
             size = min(_PIECE, at)
             at -= size
             file.seek(at)
+            # From the right, in pieces: "…abc\nde" and "fgh\ni…". Of the second "fgh" waits in `behind` until the first
+            # gives "de".
             first, *lines = file.read(size).split(b"\n")
             if lines:
                 lines[-1] = b"".join((lines[-1], *reversed(behind)))

@@ -21,6 +21,7 @@ _LONGEST = 100_000
 """Characters of a text that are kept, and of all parameters of a statement together."""
 RELEASE_DIGITS = 16
 """Hexadecimal digits by which a release is named: those that its charge's key in the ledger begins with."""
+# Two characters stand for a whole class of codes.
 _SYSTEM = ("08", "57", "58", "XX", "53100", "55P03")
 """Errors that no statement is at fault for: connections, cancels, disks, bugs."""
 
@@ -82,6 +83,7 @@ class AuditRecord:
     def fields(self) -> Mapping[str, object]:
         """Return what the line has, in its order; what does not apply is left out."""
         cost = self.cost
+        # In the order of the file. A field that does not apply is no null: it is not there.
         every: Mapping[str, object] = {
             "time": self.time.astimezone(UTC).isoformat(timespec="microseconds"),
             "event": self.event,
@@ -115,6 +117,7 @@ class AuditRecord:
             return replace(self, verdict=AuditVerdict.FAILED, code=AuditFailed.sqlstate)
         if self.verdict is AuditVerdict.ACCEPTED:
             return replace(self, verdict=AuditVerdict.REFUSED, code=AuditFailed.sqlstate)
+        # A public answer goes out before its line, and what was refused or has failed stays so.
         return self
 
 
@@ -146,6 +149,7 @@ def _kept_parameters(parameters: Sequence[str | None]) -> list[str | None]:
 def _others(parameters: Sequence[str | None]) -> str:
     """Return how parameters are known that are not kept."""
     texts = ["" if parameter is None else presentable(parameter) for parameter in parameters]
+    # No text has a zero byte in it (`presentable`), so that ("ab", "c") and ("a", "bc") have different hashes.
     whole = hashlib.sha256("\0".join(texts).encode()).hexdigest()
     return f"… ({len(texts)} more of {sum(map(len, texts))} characters, SHA-256 {whole})"
 
@@ -154,6 +158,7 @@ def _others(parameters: Sequence[str | None]) -> str:
 #
 # {"line":2,"time":…,"event":"statement",…,"previous":"<hash of line 1>","hash":"<SHA-256 of all before this key>"}
 
+# The hash is of bytes: what is the same JSON in other words, with a blank more or another escape, is a change.
 _LINE = re.compile(rb'(\{"line":.*),"hash":"([0-9a-f]{64})"\}', re.DOTALL)
 
 

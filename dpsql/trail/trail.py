@@ -51,6 +51,8 @@ class LineAllowance:
 
     def take(self, user: str, size: int) -> None:
         """Take the bytes of a line that was written, also where so many were not left."""
+        # A line is written whole if anything is left for it. What it takes beyond that has to come in again before the
+        # next one.
         lacking = self._lacking(user) + size
         self._taken[user] = (lacking, self._passing())
 
@@ -72,6 +74,7 @@ class LineAllowance:
     def _lacking(self, user: str) -> float:
         lacking, since = self._taken.get(user, (0.0, 0.0))
         lacking -= (self._passing() - since) * A_SECOND
+        # A full bucket needs no entry; an empty one is full again after 2.3 hours.
         if lacking <= 0:
             self._taken.pop(user, None)
         return max(lacking, 0.0)
@@ -138,6 +141,7 @@ class AuditTrail:
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._allowance = LineAllowance()
         self._hurry = self._stopping = self._failing = self._no_room = False
+        # Once before anybody may ask `check`; from then on the thread looks, with each turn.
         self._look_for_room()
         self._thread = threading.Thread(target=self._run, name="dpsql-trail", daemon=True)
         self._thread.start()
@@ -211,6 +215,8 @@ class AuditTrail:
                 self._allowance.count((record.user, role), record.verdict or "")
         if written or line.written is None:
             return
+        # Nothing of this line goes to the disk, so that nobody has to wait for it. But while lines can't be written
+        # nobody who waits for one is answered, also if it would only be counted.
         if self.writable:
             line.written.set_result(None)
         else:
@@ -226,6 +232,8 @@ class AuditTrail:
             self._look_for_room()
             self._tell_counts(now=not lines and self._stopping)
             if not lines:
+                # The last counts are lines, too, so that there is one more turn for them. Where the disk fails at the
+                # end, the rest is given up, which `_taken` logs.
                 if self._stopping and not (self._waiting and not self._failing):
                     return
                 continue
@@ -271,9 +279,12 @@ class AuditTrail:
         """Keep the lines that could not be written, and tell the threads that wait for them; they are tried again."""
         if not self._failing:
             _LOG.error("the audit trail can't be written, and no statement is taken until it can: %s", error)
+        # Who waits hears of it now, and must not be answered later. So the line that is written in the end says that it
+        # failed.
         kept = [line if line.written is None else _Waiting(line.record.unwritten(), None) for line in lines]
         with self._turn:
             self._failing = True
+            # In front of what was added since, so that they are among the first that are tried again.
             self._waiting = kept + self._waiting
         for waiting in lines:
             if waiting.written is not None:
@@ -291,6 +302,7 @@ class AuditTrail:
             for line, size in zip(lines, sizes, strict=True):
                 if line.record.counts_only:
                     self._allowance.take(line.record.user, size)
+        # Before the results are set: a session that is answered may call `check` for its next statement at once.
         if self._failing:
             _LOG.warning("the audit trail is written again")
             self._failing = False

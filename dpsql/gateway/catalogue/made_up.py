@@ -69,6 +69,8 @@ class MadeUp:
             return None
         if column.paths:
             return self._object(table, column, at)
+        # References may lead in a circle: after as many steps as there are tables one has come back, and a value is
+        # made up there.
         if steps < len(self.policy.tables) and (target := _target(table, column)) is not None:
             return self._pointed(table, column, at, target, steps)
         return _fitting(_value(table, column, at), column)
@@ -81,6 +83,8 @@ class MadeUp:
             if value is None or path.path is None:
                 continue
             for key in path.path.keys[:-1]:
+                # Where one path leads through another one's value there is no object to go on in, and the deeper one is
+                # missing.
                 inner = place.setdefault(key, {})
                 place = inner if isinstance(inner, dict) else {}
             place.setdefault(path.path.keys[-1], _in_json(value, path.type))
@@ -95,6 +99,7 @@ class MadeUp:
         if values is not None:
             return values[drawn % len(values)] if values else None
         to = self.policy.tables[name]
+        # A key that points elsewhere has a row there of its own, and so stays unique.
         place = at if _is_key(table, column) else drawn % MOST_ROWS
         return self.value(to, to.columns[key], place, steps + 1)
 
@@ -137,6 +142,7 @@ def _value(table: Table, column: Column, at: int) -> Value:
             return column.values[number % len(column.values)]
         case SqlType.UUID:
             digits = f"{drawn:032x}"
+            # The 4 and the 8 say that it is a random UUID (version 4).
             return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
         case SqlType.TEXT | SqlType.CHARACTER | SqlType.ENUM:
             return f"{number % MOST_ROWS + 1} made up"

@@ -31,6 +31,7 @@ def as_shown(value: Value, column: Column) -> Value:
     Raises:
         ValueError: it has no room there; says which type has none.
     """
+    # Two's complement has one number more below 0 than above.
     if column.type in _BITS and not -(2 ** _BITS[column.type]) <= Fraction(value) < 2 ** _BITS[column.type]:
         raise ValueError(column.declared)
     if isinstance(value, str):
@@ -46,12 +47,14 @@ def _text(value: str, column: Column) -> str:
         raise ValueError(column.declared)
     if match is None or len(value) <= int(match[1]):
         return value
+    # SQL's own exception: what is too long by blanks alone loses these.
     if value[int(match[1]) :].strip(" "):
         raise ValueError(column.declared)
     return value[: int(match[1])]
 
 
 def _rounded(value: Fraction, digits: int, places: int, column: Column) -> Fraction:
+    # PostgreSQL rounds halves of a numeric away from 0; Python's `round` would take the even neighbour.
     whole, rest = divmod(abs(value) * 10**places, 1)
     number = (whole + (2 * rest >= 1)) * (1 if value >= 0 else -1)
     if abs(number) >= 10**digits:
@@ -61,6 +64,7 @@ def _rounded(value: Fraction, digits: int, places: int, column: Column) -> Fract
 
 def _single(value: Value, column: Column) -> Fraction:
     try:
+        # To the nearest number in single precision; what is beyond the largest one does not fit.
         (number,) = struct.unpack("<f", struct.pack("<f", float(Fraction(value))))
     except OverflowError:
         raise ValueError(column.declared) from None

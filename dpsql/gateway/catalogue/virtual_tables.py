@@ -39,6 +39,7 @@ REGISTRY = {
 def registry_rows(entries: Sequence[Entry], brief: Callable[[str], str]) -> list[tuple[str, ...]]:
     """Return a row for each statement of each role, from the ledger's newest lines; `brief` cuts long statements short."""
     told: dict[tuple[str, str, str], list[Entry]] = {}
+    # The newest line comes first; rows are in the order in which statements were first told.
     for entry in reversed(entries):
         told.setdefault((entry.role, entry.kind, entry.statement), []).append(entry)
     return [
@@ -174,6 +175,7 @@ def accounts_statement(text: str) -> AccountsStatement | None:
     Raises:
         Unsupported: it is too long to tell what else it does.
     """
+    # The pattern takes next to no time, and most statements end here.
     if _NAMED.search(text) is None or not reads(text, _TABLES):
         return None
     if len(text) > _LONGEST_READ:
@@ -231,6 +233,7 @@ def with_accounts(asked: AccountsStatement, read: ReadQuery, account: Account, b
         zip(_TABLES, (_budget, _charges, _registry, _audit, _profile, _columns, _releases, _standing), strict=True)
     )
     named = {fold(t.this) for query in statement.queries for t in query.tree.find_all(exp.Table) if _is_ours(t)}
+    # Only what is read is computed. So the audit trail is refused to those who read it, and to nobody else.
     contents = {name: rows(account, books) for name, rows in tables.items() if name in named}
     return statement.text([_with_contents(query, contents) for query in statement.queries])
 
@@ -243,10 +246,12 @@ def _with_contents(query: Query, contents: Mapping[str, str]) -> str:
     tree = query.tree.copy()
     for table in [t for t in tree.find_all(exp.Table) if _is_ours(t)]:
         name = fold(table.this)
+        # Without an alias it gets its own name as one, so that budget.epsilon_left goes on naming a column.
         alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name, quoted=True))
         stand_in = exp.to_identifier(placeholder(query, name), quoted=True)
         table.replace(exp.Table(this=stand_in, alias=alias.copy()))
     text = render(tree)
+    # Into the text and not the tree, which would have a node for each cell.
     for name, rows in contents.items():
         text = text.replace(f'"{placeholder(query, name)}"', rows)
     return text
@@ -313,6 +318,7 @@ def _audit(account: Account, books: Books) -> str:
             because="audit-for-owners",
             hint="dpsql.charges has those of your own role that cost something.",
         )
+    # The trail is read from its end, and shown from its beginning.
     return splice.released_table(tuple(_AUDIT), tuple(_AUDIT.values()), tuple(_newest_lines(books))[::-1])
 
 

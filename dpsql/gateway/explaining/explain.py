@@ -76,6 +76,7 @@ def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None
     of_table = known.profile.of(measured.bound.unit.table) if measured.bound.once else None
     told = measured.bounds_rows and measured.bound.form is not Form.EUCLIDEAN  # of lengths a profile says nothing
     if of_table is None or of_table.ladder is None or not told:
+        # No C lies above the last rung of the ladder by which it is chosen.
         least, most = (ChosenBound(min(rows, last), 0) for rows in (_LEAST, _MUCH))
         return ForeseenBound(least, most, f"{_LEAST} if units have a row or two each, {_MUCH} if some have a hundred")
     chosen = of_table.ladder.chosen(measured, groups, paid=paid)
@@ -204,6 +205,7 @@ def _yaml(values: Mapping[str, object], depth: int) -> Iterator[str]:
 def _yaml_items(items: Sequence[object], depth: int) -> Iterator[str]:
     for item in items:
         if isinstance(item, Mapping):
+            # The hyphen stands in the indentation of the first key.
             first, *others = _yaml(item, depth + 1)
             yield f"{_INDENT * depth}- {first.lstrip()}"
             yield from others
@@ -248,6 +250,7 @@ class Free:
         """Return the price of the rest."""
         own = [part for scope in priced.scopes for part in scope.parts]
         free = {part.identity for part in own if part.identity in self.read_off or part.identity in self.stored}
+        # A choice of C is paid for as long as something that is to be measured waits for it.
         still = {part.bound_by.identity for part in own if part.bound_by is not None and part.identity not in free}
         searches = {part.bound_by.identity for part in own if part.bound_by is not None} - still
         paid = free | searches | self.stored
@@ -303,6 +306,7 @@ def explain_rows() -> str:
 
 def _shown(lines: Sequence[str]) -> str:
     array = ", ".join(shadow_literal(line) for line in lines)
+    # The order of rows is promised by ORDER BY alone.
     source = f"pg_catalog.unnest(ARRAY[{array}]::text[]) WITH ORDINALITY AS _u(line, n)"
     return f'SELECT line AS "QUERY PLAN" FROM {source} ORDER BY n'  # noqa: S608  # literals only
 
@@ -384,6 +388,7 @@ def _at_most(plan: MeasurementPlan, priced: PricedPlan, bounds: ForeseenBounds) 
     """Yield how far outputs err if the statement pays the most that it may."""
     if priced.aim is None or not plan.parts:
         return
+    # The last step is the share of one measurement, if the statement pays the most.
     most = priced.aim.steps[-1]
     for line in expected_errors(replace(plan, parts=tuple(replace(part, epsilon=most) for part in plan.parts)), bounds):
         share = (
@@ -494,6 +499,7 @@ def _details(part: PricedMeasurement) -> Iterator[str]:
         if m.margin:
             yield "Margin: chosen together with the point, which is about 1.5 times as far off for it"
         return
+    # Noise grows as C does. Where C is chosen it is not known here, and so the noise is told for one row.
     if bound.up_to is None or m.end is not None:
         yield f"Noise: each sum is within ±{first_width(m):,.4g} rows with 95 %"
     else:

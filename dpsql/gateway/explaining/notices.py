@@ -137,6 +137,8 @@ def _beyond(scope: PricedScope, profile: Profile) -> Iterator[str]:
                 read |= dict.fromkeys(stored_columns(relation, exprs), ())
             case Histogram(relation=relation, x=x, points=points):
                 direct = set(refs(x.expr))
+                # A column that is summed, too, keeps its entry without points: sums change with every value that is
+                # clamped.
                 read = {ref: points if ref in direct else () for ref in stored_columns(relation, [x.expr])} | read
             case _:
                 pass
@@ -185,6 +187,7 @@ def _taken_for_alike(plan: MeasurementPlan, draws: list[Draws]) -> Iterator[str]
         located = [readout for readout in shown if statistic(readout.moment.name).located]
         if not located:
             continue
+        # Of the group with the most rows, beside which noise is smallest: what is cut off matters there, if anywhere.
         sums = max(map(draw.reader(), range(draw.groups)), key=lambda group: row_count(located[0], group))
         margins = Margins.of(draw.measurement, draw.cut, None, draw.groups)
         for readout in located:

@@ -79,6 +79,7 @@ def trials_of_values(tree: exp.Query, policy: Policy) -> Iterator[str]:
         return
     for subquery in values_of_several_rows(with_ctes_in_place(tree, {}), {}):
         if not tables_read(subquery, policy) and depends_on_nothing(subquery, tree):
+            # IS NULL has PostgreSQL read the value: with several rows it fails, in its own words, and sends nothing of them.
             yield f"SELECT {render(subquery)} IS NULL"
 
 
@@ -354,6 +355,7 @@ def _lists(query: exp.Expr | None, ctes: Mapping[str, exp.CTE]) -> Iterator[exp.
             yield from _lists(query.expression, ctes)
         case exp.Table(this=exp.Identifier()) if not query.args.get("db") and fold(query.this) in ctes:
             name = fold(query.this)
+            # Without itself, so that a name that a CTE reads within itself does not lead in a circle.
             yield from _lists(ctes[name].this, {other: cte for other, cte in ctes.items() if other != name})
         case _:
             pass
@@ -424,6 +426,7 @@ class Described:
         for text in set(probes) - self.descriptions.keys():
             if (columns := self.known.columns(text, given)) is not None:
                 self.descriptions[text] = columns
+        # All that are missing in one round trip.
         missing = [text for text in dict.fromkeys(probes) if text not in self.descriptions]
         for text, columns in zip(missing, self.binder.describe(missing, self.types) if missing else (), strict=True):
             self.descriptions[text] = columns
@@ -494,6 +497,7 @@ class Planner:
         queries = []
         for query, of_query, texts in zip(analyzed.statement.queries, analyzed.found_scopes, probes, strict=True):
             copies: dict[int, exp.Expr] = {}
+            # A copy: answers are put into it, and the analyzed statement is remembered for the next who asks.
             tree = copy_tree(query.tree, copies)
             found_scopes = of_query.among(copies) or find(tree, self.policy)
             text_of = dict(zip(map(id, found_scopes.scopes), texts, strict=True))
@@ -541,6 +545,7 @@ class Planner:
         )
         if any(True for _ in values_of_several_rows(flat, rows)):
             raise value_of_several_rows()
+        # Over no rows: names and types are known by this, before anything is measured.
         fields = self.evaluator.rows(SpelledSql(plan.over([] for _ in plan.scopes)))
         return plan, awaited(place, text, fields, several=several_rows(flat, rows), columns=columns)
 
@@ -575,9 +580,11 @@ class Planner:
             declared = {
                 id(tracked_scope.scope.select) for tracked_scope, plan in pairs if follows_from_the_policy(plan)
             }
+            # Before answers stand in the places of these SELECTs, by which declared lists are told.
             refuse_to_compare(resolved.tree, declared)
             for (scope, _), place in zip(pairs, places, strict=True):
                 names = [output_name(output) for output in scope.scope.select.expressions]
+                # Quotients are changed around their aggregates, which `replace_scope` then takes away.
                 for quotient in scope.quotients():
                     quotient.keep_possible(context.declared)
                 replace_scope(scope.scope, scope.match, names, place)

@@ -227,6 +227,7 @@ class AnswerBounds:
         if not isinstance(query, exp.Select):
             return {}
         own = query.args.get("with_")
+        # Names of the query itself hide those around it.
         ctes = {**(ctes or {}), **{fold(c.args["alias"].this): c for c in (own.expressions if own else ())}}
         tracked = self.scopes.get(id(query))
         if tracked is not None:
@@ -378,4 +379,5 @@ _NAME_LENGTH = 63
 
 def placeholder(query: Query, label: object) -> str:
     """Return a name that no literal of the query's statement can contain: it depends on the whole of the query."""
+    # PostgreSQL would cut a longer name. More than 180 bits of the hash are left.
     return f"_dpsql {label} {hashlib.sha256(f'{query.offset} {query.text}'.encode()).hexdigest()}"[:_NAME_LENGTH]

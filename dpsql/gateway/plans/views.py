@@ -42,6 +42,7 @@ class _OnlyBound:
         """Give up."""
         raise _ValueNeededError
 
+    # Whatever would evaluate something gives up in the same way.
     column = rows = over = constant
 
     def canonical(self, query: str, types: Sequence[str], *, again: bool = False) -> str:
@@ -78,6 +79,7 @@ def _unanswerable(view: View, policy: Policy, shadow: _OnlyBound) -> str | None:
     for kind in sorted({role.protects for role in policy.roles.values()}):
         role = next(role for role in policy.roles.values() if role.protects == kind)
         try:
+            # Without rights and conditions: it is asked whether anybody could ask, and what a role may do comes later.
             _ask(view, replace(policy, roles={}), replace(role, tables=None, columns={}, where={}), shadow)
         except _ValueNeededError:
             return None

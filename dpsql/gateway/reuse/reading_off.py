@@ -100,6 +100,7 @@ class Told:
 
 def candidates(wanted: Sums | Histogram, told: Iterable[Told]) -> Sequence[Told]:
     """Return the releases among whose rows those of a measurement can be: most have other words, and need no other look."""
+    # A release with a condition that the question lacks is without rows that the question asks for.
     words = condition_words(wanted.relation, wanted.where)
     return [told_release for told_release in told if told_release.words <= words]
 
@@ -142,6 +143,7 @@ class _OfRole:
     def add(self, releases: Sequence[ToldRelease]) -> None:
         """Add some that are newer, and let go of the oldest where they are too many."""
         for release in releases:
+            # Two threads may bring the same ones, since they ask the ledger before they have the lock.
             if release.number > self.last:
                 question, self.last = read_question(release.question), release.number
                 if question is not None:
@@ -168,6 +170,7 @@ class _OfRole:
         """Keep what came of planning some; let go of the oldest that are planned, where all together are too large."""
         self._no_longer_pending([listed for listed in looked_at if listed.planned])
         groups = sum(listed.groups for listed in self.releases)
+        # They stay marked as planned: else each question would plan them again, and let go of them again.
         for listed in self.releases:
             if groups <= _MOST_GROUPS:
                 break
@@ -218,6 +221,7 @@ class ToldReleases:
         """Plan releases again, as many as there is time for."""
         begun = time.thread_time()
         recalled = self._recalled([listed.release for listed in wanted], request, epoch)
+        # Releases are planned one by one as they are taken, so that a break leaves the others for the next question.
         for listed, (_, told) in zip(wanted, recalled, strict=True):
             listed.planned, listed.told = True, told
             if time.thread_time() - begun > _SECONDS:
@@ -408,6 +412,8 @@ class ReadingOff:
         parts = self._measuring.by_key(priced, request, epoch)
         own, others = dict[str, Sequence[str]](), dict[str, str]()
         for name, keys in readings.items():
+            # What is stored is of either kind: the keys of releases of its own, of one measurement at several ε, or
+            # another's one key.
             if all(key in parts and parts[key].identity == names[name] for key in keys):
                 own[names[name]] = keys
             else:
@@ -435,6 +441,7 @@ class ReadingOff:
         reuse = session_reuse(request.settings, self._policy.roles[request.asker.role])
         if priced.inner or (reuse is Reuse.OFF and priced.aim is None):
             return {}
+        # With another mode, or another error, it is another answer, which may be read off something else.
         how = f"{reuse}" if priced.aim is None else f"{reuse} {priced.aim.error}"
         return {f"{key} {how}": identity for identity, key in self._measuring.keys(priced, request, epoch).items()}
 
@@ -464,6 +471,7 @@ class ReadingOff:
         names = {identity: name for name, identity in self._names(priced, request, epoch).items()}
         readings = {names[identity]: (told.key,) for identity, told in read.told.items()}
         kept = self._measuring.keep_readings(readings, request)
+        # Another process was faster: what it has read is the answer, and is read again here.
         other = {identity: kept[name][0] for identity in read.told if kept[name := names[identity]] != readings[name]}
         return read if not other else read.without(other).beside(self._reread(priced, other, request, epoch))
 

@@ -39,6 +39,7 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
     schemas = _schemas(path, shape, document, mistakes)
     config = _config(path, Access(document, shape, schemas, mistakes))
     mistakes.settle()
+    # Whatever leaves the configuration out was noted as a mistake, so that `settle` has raised.
     if config is None:
         raise InternalError
     return config
@@ -55,6 +56,7 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
     places = sorted(_schema_files(directory))
     if not places:
         mistakes.add(document, ("schemas",), f'is "{directory}", which has no .yaml file')
+    # A file has two names: hints of clients have it from the configuration's directory on, mistakes as the operator gave it.
     read = {os.path.relpath(place, path.parent): read_document(place, str(place), mistakes) for place in places}
     files, views = list[SchemaFile](), list[ViewFile]()
     for name, schema in read.items():
@@ -65,6 +67,7 @@ def _schemas(path: Path, shape: ConfigShape, document: Document, mistakes: Mista
     every: list[SchemaFile | ViewFile] = [*files, *views]
     for file in every:
         _require_folder_schema(directory, file)
+    # In a file that could not be read anything may be declared: nobody is told then that a table or a unit is unknown.
     complete = 0 < len(files) + len(views) == len(places)
     return tables_of(files, views, complete=complete)
 
@@ -101,6 +104,8 @@ def _config(path: Path, access: Access) -> Config | None:
     shape = access.shape
     tables = access.schemas.tables
     operation = Operation(access.document, shape, path.parent, access.mistakes)
+    # Roles are held against the budgets, so these come first. Which part of δ is for zCDP comes last, since it depends
+    # on whether the statements of a role have a δ of their own.
     budgets = budgets_of(access)
     roles, users = with_user_shares(read_roles(access, budgets), access), users_of(access)
     budgets = with_zcdp_deltas(budgets, roles, access)

@@ -168,6 +168,7 @@ def spans_of(text: str) -> Mapping[Path, Span]:
         keys = node.value if isinstance(node, MappingNode) else ()
         first = (keys[0][0].start_mark.index, keys[0][0].start_mark.column) if keys else None
         in_braces = isinstance(node, MappingNode) and bool(node.flow_style)
+        # An alias is walked each time that it stands there, and a key that stands twice keeps its first place.
         spans.setdefault(path, Span(node.start_mark.index, node.end_mark.index, in_braces, first))
         for key, value in keys:
             if len(path) < _DEEPEST:
@@ -180,6 +181,7 @@ def spans_of(text: str) -> Mapping[Path, Span]:
 def read_document(location: File, name: str, mistakes: Mistakes) -> Document | None:
     """Read a file that holds one mapping; note its mistakes under `name`, None if it is unusable."""
     try:
+        # Some editors begin a file with a byte order mark, which is no part of the first key.
         text = location.read_bytes().decode("utf-8-sig")
     except OSError as failure:
         mistakes.add_file(name, f"can't be read: {failure.strerror}")
@@ -247,6 +249,7 @@ class _Walk:
 
     def _tree(self, node: Node, path: Path) -> Tree | None:
         """Turn a node into text, lists and mappings; None if it says nothing."""
+        # The line of a key was noted before: its value may begin further down.
         self.lines.setdefault(path, node.start_mark.line + 1)
         # Aliases may repeat or even contain themselves: the two limits make the walk end.
         if len(path) > _DEEPEST or len(self.lines) > _LARGEST:
@@ -260,6 +263,7 @@ class _Walk:
         if isinstance(node, SequenceNode):
             items = [self._tree(item, (*path, at)) for at, item in enumerate(node.value)]
             return [item for item in items if item is not None]
+        # What YAML reads as null: the word, ~, and nothing behind the colon.
         if node.tag == f"{_CORE}null":
             self.mistakes.add(self, path, "has no value; give one, or take the line out (NULL is never a value)")
             return None
@@ -275,6 +279,7 @@ class _Walk:
             self.mistakes.add(self, place, f'is "{number}"; it must be {number.replace(",", ".")}, with a point')
         for key, value in node.value:
             place = (*path, str(key.value))
+            # What was told already: both halves of a number with a comma, or a key that had a mistake and stands here again.
             if self.mistakes.touch(self, place) and place in self.lines:
                 continue
             if not isinstance(key, ScalarNode):
@@ -338,6 +343,7 @@ class _Expansion:
         # A DSN with its password must not stand in an error message because something else in it is wrong.
         self.hidden.add(path)
         try:
+            # Once only: what a variable or a file holds is a value, also if it has ${…} in it.
             return _PLACEHOLDER.sub(lambda match: self._value(match[1]), tree)
         except ValueError as failure:
             self.mistakes.add(self.document, path, str(failure))

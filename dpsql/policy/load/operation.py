@@ -82,6 +82,7 @@ def engine_of(operation: Operation) -> EngineConfig | None:
         if operation.document.has(("engine", key)):
             operation.wrong(("engine", key), f"is not for {shape.kind}, which takes {', '.join(sorted(wanted))}")
     for name in shape.tables or {}:
+        # `public.trips` and `trips` are one table, and of two places `_by_table` would lose one.
         kept = TableName.of(name).text
         if kept != name and kept in (shape.tables or {}):
             operation.wrong(("engine", "tables", name), f'is the same table as "{kept}", which stands beside it')
@@ -94,6 +95,7 @@ def engine_of(operation: Operation) -> EngineConfig | None:
         operation.wrong(("engine",), f'lacks the key "{needed}"')
     places = _by_table(shape.tables or {})
     for name, place in places.items():
+        # A schema, a dot and a table, none of them empty.
         if not all(place.partition(".")):
             operation.wrong(("engine", "tables", name), f'is "{place}"; it must be schema.table')
     if shape.kind is EngineKind.COPY:
@@ -109,6 +111,7 @@ def _copied_of(shape: EngineShape, places: Mapping[str, str], operation: Operati
     if _URL.match(shape.from_) is None:
         operation.wrong(("engine", "from"), "must be a URL such as mysql://reader@db.example.org/hospital")
         return None
+    # A path from the configuration's directory on; one with a fourth slash, sqlite:////srv/x.db, is absolute and stays.
     beside = _BESIDE.match(shape.from_)
     url = shape.from_ if beside is None else f"{beside[1]}{operation.base / beside[2]}{beside[3]}"
     return CopiedDatabase(url, places)
@@ -229,8 +232,11 @@ def ldap_of(operation: Operation) -> LdapDirectory | None:
     ldaps = match[1].lower() == "ldaps"
     port = int(match[3] or (636 if ldaps else 389))
     ca = None if shape.ca is None else operation.base / shape.ca
+    # An IPv6 address has brackets in a URL, and none where a socket is opened.
     directory = LdapDirectory(match[2].strip("[]"), port, ldaps, shape.user_dn, ca)
     for name, user in operation.shape.users.items():
+        # In a distinguished name special letters can be escaped. Other forms have no rule for that, so that plain names
+        # alone are put into them.
         if user.ldap and not directory.is_of_dns and not _PLAIN_NAME.fullmatch(name):
             operation.wrong(("users", name, "ldap"), "is for a name that can't stand in ldap.user_dn, which is no DN")
     return directory

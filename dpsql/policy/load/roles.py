@@ -102,6 +102,7 @@ class Rights:
                 self._wrong(place, f"is for no declared table{suggestion(name, schemas.protected)}")
         elif table.public:
             self._wrong(place, "is for a public table, whose rows everybody may see")
+        # Views count, since one may read the table: the rights to its columns and rows hold in there, too.
         elif usable is not None and not {name, *schemas.views} & set(usable):
             self._wrong(
                 place,
@@ -363,6 +364,7 @@ def _chosen_for(shape: RoleShape, access: Access) -> str | None:
         unit = table.units.get(shape.protects or "")
         usable = granted_tables(shape, access.schemas)
         granted = usable is None or name in usable
+        # A table whose key is the unit has one row of each, and no C to choose.
         if unit is not None and unit.up_to is not None and granted and table.key != unit.column:
             return name
     return None
@@ -383,11 +385,13 @@ def _share_of_period(shape: BudgetShape, path: Path, access: Access) -> Privacy 
             '"stay: 30 days", or however long a person is in the data, or leave out the period',
         )
         return None
+    # In each period that a stay touches the whole amount may be spent, and the promise is about the stay.
     return Privacy(total.epsilon / periods_touched(period, shape.stay), total.delta)
 
 
 def _amount(shape: AmountShape, path: Path, access: Access) -> Privacy | None:
     """Read an amount, given as ε or as a disclosure risk."""
+    # What is wrong in it was told, and what follows from that need not be.
     if access.mistakes.touch(access.document, path):
         return None
     risk = {"disclosure_risk": shape.disclosure_risk, "population": shape.population}

@@ -14,6 +14,7 @@ from fractions import Fraction
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import LONGEST_STAY, TYPE_NAMES, Period, SqlType, TableName, Value
 
+# Four digits of an exponent: a `Fraction` has all its digits in memory, and 1e999999999 would fill it.
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _TYPE = re.compile(r"([a-z][a-z0-9 ]*?) ?(?:\( ?(\d{1,4}) ?(?:, ?(\d{1,4}) ?)?\))?", re.ASCII)
 _MOMENT = re.compile(
@@ -160,6 +161,7 @@ def _meant(text: str, words: Iterable[str]) -> str:
 
 def host(text: str) -> str:
     """Read what a server listens at: an address or a name, without a port."""
+    # One colon with digits behind it is a port; an address of IPv6 has two colons at least.
     address, _, behind = text.rpartition(":")
     if address and ":" not in address and behind.isdigit():
         raise ValueError(f"must be a host alone, as in host: {address}, port: {behind}")
@@ -284,6 +286,7 @@ def moment(kind: SqlType, text: str) -> int:
     match = _MOMENT.fullmatch(text)
     if match is None or (match["zone"] is not None and kind is not SqlType.TIMESTAMPTZ):
         raise ValueError(refusal)
+    # Whole microseconds, by integers alone: a float of seconds could lose the last digits.
     try:
         if kind is SqlType.DATE:
             return (date.fromisoformat(text) - _EPOCH.date()).days
@@ -312,6 +315,7 @@ def interval(kind: SqlType, low: Fraction, high: Fraction) -> Interval:
     if kind.is_temporal or kind is SqlType.TIME:
         if low >= high:
             raise ValueError("the first must be before the second, which is itself left out")
+        # The day or the microsecond before the upper end is the last value.
         return Interval(low, high - 1)
     if low > high:
         raise ValueError("the first must not be above the second")

@@ -493,6 +493,7 @@ class KeyOf:
         """Return which columns of which tables it may name: any dot of the text may stand between the two."""
         if self.table is not None:
             return [(self.table, self.column)]
+        # clinical.zones.id may be the column "zones.id" of clinical, or "id" of clinical.zones.
         dots = [place for place, letter in enumerate(self.text) if letter == "."]
         split = ((TableName.of(self.text[:dot]).text, self.text[dot + 1 :]) for dot in dots)
         return [(table, column) for table, column in split if table and column]
@@ -654,6 +655,7 @@ def write_schemas(directory: pathlib.Path) -> tuple[pathlib.Path, ...]:
 
 S = TypeVar("S", bound=StrictShape)
 
+# Keys whose values may have a password in them: messages do not repeat these.
 _SECRET = frozenset({"password", "dsn", "from", "ledger"})
 _CONTAINERS = {
     "model_type": "must be a mapping (key: value)",
@@ -665,7 +667,9 @@ _CONTAINERS = {
 
 def read_shape(kind: type[S], document: Document, mistakes: Mistakes) -> S:
     """Read a document as a shape; mistakes are noted and left out."""
+    # A copy, out of which mistakes are taken. The document itself goes on saying what stands in the file (`Document.has`).
     root = copy.deepcopy(dict(document.root))
+    # Each turn takes out what was wrong. Every key is optional, so that what is left in the end has a shape.
     while (shape := _attempt(kind, root, document, mistakes)) is None:
         pass
     _note_missing(shape, (), document, mistakes)
@@ -690,6 +694,7 @@ def _message(kind: type[StrictShape], document: Document, error: ErrorDetails) -
         case "extra_forbidden":
             return f"is not a known key{suggestion(str(path[-1]), _keys_at(kind, path[:-1]))}"
         case "enum" if isinstance(given, str):
+            # Pydantic has the allowed words in one text: "'sum' or 'zcdp'".
             allowed = re.findall("'([^']+)'", error["ctx"]["expected"])
             return f"{_shown(document, path, given)}{suggestion(given, allowed)}"
         case "value_error" if isinstance(given, str):
@@ -757,6 +762,7 @@ def _note_missing(value: object, path: Path, document: Document, mistakes: Mista
     if not isinstance(value, StrictShape):
         return
     for name in value.required:
+        # A default stands for a mapping that is not in the file: of that nothing is missing.
         if document.has(path) and not document.has((*path, name)):
             mistakes.add(document, path, f'lacks the key "{name}"')
     for name in type(value).model_fields:

@@ -38,6 +38,7 @@ def bounds_of(
 ) -> Interval | None:
     """Read `bounds`; note mistakes and return None."""
     if texts is None:
+        # The type itself bounds a time of the day.
         return Interval.of(0, scalars.MICROS_OF_DAY - 1) if kind is SqlType.TIME else None
     if not (kind.is_number or kind.is_temporal or kind.is_span):
         mistakes.add(document, path, f'can\'t be given for a column of type {kind}; declare its "values"')
@@ -76,6 +77,7 @@ def declared_values(
         except ValueError as failure:
             mistakes.add(document, (*path, at), f'is "{text}"; it {failure}')
             continue
+        # By what they mean: 1 and 1.0 are one value.
         if value in text_of:
             mistakes.add(document, (*path, at), f'is "{text}", a value that is already there')
         text_of[value] = text
@@ -112,6 +114,7 @@ def own_step(kind: SqlType, declared: str, bounds: Interval | None, values: Sequ
     if values is not None and kind.is_number:
         return common_step(Fraction(value) for value in values if not isinstance(value, str)) or None
     step = step_of_type(kind, declared)
+    # Values beyond the bounds count as these, which so have to be multiples of the step, too.
     return None if step is None or (bounds is not None and not _divides(step, bounds)) else step
 
 
@@ -315,6 +318,7 @@ def unit_of(kind: str, file: SchemaFile, others: Mapping[str, SchemaFile]) -> Un
             file.wrong(path, f"{given}: the column that identifies the unit, or one that references a row that has it")
         return None
     key, names = ("column", (unit.column or "",)) if unit.through is None else ("through", unit.through)
+    # A list, so that the mistakes in all columns are noted, and not only in the first.
     right = [_unit_column(kind, name, (*path, key), file) for name in names]
     if not all(right):
         return None
@@ -358,6 +362,8 @@ def _unit_through(
 ) -> Reference | None:
     """Check that columns lead, perhaps by several references, to a row that has the unit."""
     path = ("privacy_units", kind, "through")
+    # Such as lines → orders → customers, where lines and orders each have a `through`. What points in a circle comes to
+    # a table in `seen`.
     seen, here, columns = {id(file)}, file, names
     first: Reference | None = None
     while True:
@@ -374,6 +380,7 @@ def _unit_through(
                 text = f"{table}.{keys[0]}" if len(keys) == 1 else table
                 file.wrong(path, f'is "{", ".join(names)}", which references {text}, but {wrong}')
             return None  # of a table that is not there `references` tells
+        # The first step alone: how it goes on from there, the unit of the next table says.
         first = first or Reference(table, keys[0], public=False, further=keys[1:])
         unit = target.units.get(kind, UnitShape())
         if unit.through is None:
@@ -598,6 +605,7 @@ def _is_time(name: str, file: SchemaFile) -> bool:
         return False
     if column is None or column.type is None:
         return False
+    # A timestamptz is of another day in another time zone, and a row has to be of one period for everybody.
     if column.type[0] not in _MOMENTS:
         zone = "; declare it timestamp, which is UTC's clock" if column.type[0] is SqlType.TIMESTAMPTZ else ""
         file.wrong(path, f'is "{name}" of type {column.type[1]}; it must be a date or a timestamp{zone}')
@@ -634,6 +642,7 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
         declared = _enumeration(name, file)
     elif shape.type_name is not None:
         file.wrong((*path, "type_name"), f"can be given for an enum alone, and the column is {declared}")
+    # Of a boolean, values: [0, 1] says how the engine stores it, and is no domain.
     in_numbers = kind is SqlType.BOOLEAN and shape.values is not None and set(shape.values) == _NUMBERS
     if in_numbers and file.shape.public:
         file.wrong((*path, "values"), "are numbers, which a boolean has in protected tables only; declare it smallint")
@@ -642,6 +651,7 @@ def _column(name: str, file: SchemaFile, reference: Reference | None) -> Column 
         references=reference,
         nullable=shape.nullable,
         in_numbers=in_numbers,
+        # A column that leads to a row which has the unit (`through`) names nobody by itself.
         names_unit=any(unit.column == name for unit in file.units.values()),
     )
 
