@@ -155,6 +155,7 @@ class LatticeValues:
         return self._emitter.dialect.product_type(most)
 
     def _name(self, text: str) -> str:
+        # By its text: what two statistics need of a row is computed once for both.
         return self.named.setdefault(text, f"f{len(self.named)}")
 
 
@@ -329,8 +330,7 @@ class Sums:
         keys = () if self.distinct is CountOf.ROWS else self.groups.keys
         scan = BoundedScan.of_units(self.relation, self.where, keys, used, self.bound, emitter)
         if columns:
-            # By the very texts of the sums: a norm that was computed in another way could be smaller than what a row
-            # adds.
+            # By the very texts of the sums: C is chosen by the norms that rows will then be weighed by.
             lattice = LatticeValues(emitter, self.bound, self.lattice, self.block_conditions, in_steps=True)
             norm = Norms(lattice.norm(columns), lattice.points)
             return scan.per_unit(scan.steps(lattice.row_values), norm.total(emitter.dialect))
