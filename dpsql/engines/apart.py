@@ -80,6 +80,7 @@ class _Answer(Generic[_T]):
     def awaited(self, timeout: float, cancellation: Cancellation) -> bool:
         """Wait; return whether it is over, and not given up."""
         cancellation.on_cancel(self.changed.set)
+        # A cancel ends the first wait at once, and leaves the engine the second to stop. A call that is over ends both.
         return self.changed.wait(timeout + _AFTER_TIME) and self.over.wait(_AFTER_CANCEL)
 
 
@@ -106,6 +107,9 @@ class _Thread:
         answer: _Answer[_T] = _Answer()
         self._calls.put(lambda: answer.make(call))
         if not answer.awaited(self._timeout, self._cancellation):
+            # Python can't end a thread. It is left with the call that hangs, and with what it holds: `end` puts the
+            # letting go into its queue, for when the engine does return, and then the end of the thread. No other
+            # question is given to it.
             self._hangs = True
             _LOG.warning("the engine does not answer, and does not stop: what it was asked is not waited for any more")
             raise QueryCanceled if self._cancellation.requested else hanging()

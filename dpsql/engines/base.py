@@ -73,6 +73,8 @@ class SnapshotVersion:
         return f"snapshot of {self.taken:%Y-%m-%d %H:%M:%S} UTC"
 
 
+# How a measurement goes, for every engine: `ready` accepts the statements, and may fail for free; the ledger makes the charge
+# durable; `run` takes it, and what fails from there on has cost something.
 class PreparedMeasurements(Protocol):
     """Measurements that an engine is ready to run: accepted, permitted, and with all that they need in hand."""
 

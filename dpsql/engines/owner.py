@@ -57,6 +57,7 @@ class UnitReport:
 
     def error(self, most: int, epsilon: Fraction, groups: int) -> float:
         """Return the relative error of a count in one of equal groups: what is lost and what is added, together."""
+        # The deviation of Laplace noise of scale C/ε, as a share of the rows of one group.
         noise = float(most / epsilon) * sqrt(_VARIANCE) * groups / max(self.rows, 1)
         return sqrt((1 - self.kept(most)) ** 2 + noise**2)
 
@@ -112,6 +113,8 @@ def _report(counted: Mapping[str, str | int]) -> ColumnReport:
 def _conditions(column: Column, asked: Ref, emitter: Emitter) -> Mapping[str, str]:
     """Return the conditions of what can be wrong with a column."""
     column_facts, raw = emitter.declared.facts_of(asked), emitter.raw(asked)
+    # Engines take NaN for larger than all numbers, and statements for no value: it is counted with NULL, and not as
+    # above.
     nan = f" AND NOT {emitter.is_nan(raw)}" if column.type.is_number and not column.type.is_integer else ""
     conditions = {} if column.nullable else {"nulls": f"NOT ({raw} IS NOT NULL{nan})"}
     if column_facts.values is not None and column.type.value != "boolean":

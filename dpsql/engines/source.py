@@ -121,6 +121,7 @@ def _is_of_places(text: str, places: Sequence[_Place]) -> bool:
     while text:
         words = ((place, f" {name}={place.place}") for place in left for name in place.names)
         begun = ((p, w) for p, w in words if text.startswith(w) and text[len(w) : len(w) + 1] in ("", " "))
+        # Places may have blanks in them: of two with which the text can go on, the longer one is meant.
         place, word = max(begun, key=lambda of: len(of[1]), default=(None, ""))
         if place is None:
             return False
@@ -139,6 +140,7 @@ def other_wordings(engine: EngineConfig, tables: Collection[str]) -> frozenset[s
     if not isinstance(engine, PostgresServer):
         return frozenset()
     given = _given(engine.dsn)
+    # What a service file says may be anything, and change: it is one place, in one wording.
     if given.get("service"):
         return frozenset()
     hosts = _LOCAL if given.get("host") in _LOCAL else (given.get("host"),)

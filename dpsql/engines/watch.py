@@ -53,6 +53,8 @@ class _Stopping:
     def begin(self) -> None:
         """Begin to stop it, unless that has begun, or it is over."""
         with self._lock:
+            # Under the lock: after `end` no thread begins any more, and a late cancel can't hit the next statement on
+            # the connection.
             if self._thread is None and not self._over.is_set():
                 thread = threading.Thread(target=self._again, daemon=True)
                 thread.start()
@@ -68,6 +70,8 @@ class _Stopping:
     def _again(self) -> None:
         until = time.monotonic() + _PATIENCE
         while not self._over.is_set():
+            # Before the call: an error of the engine's may come at once, and whoever gets it asks here whether it was
+            # stopped.
             self.stopped.set()
             self._stop()
             if self._hang_up is not None and time.monotonic() > until:
@@ -92,6 +96,8 @@ class _Alarms:
             if self._thread is None or not self._thread.is_alive():  # a forked process has none
                 self._thread = threading.Thread(target=self._run, name="dpsql-alarms", daemon=True)
                 self._thread.start()
+            # Statements mostly end long before their time, and the thread sleeps on. It is woken only for an earlier
+            # one.
             elif at < self._next:
                 self._changed.notify()
 
@@ -164,5 +170,6 @@ class Use:
 
     def _tidy(self) -> None:
         if self._over and not self._users and self._remove is not None:
+            # Forgotten before it is called: whoever comes next finds nothing to remove.
             remove, self._remove = self._remove, None
             remove()

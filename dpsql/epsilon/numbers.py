@@ -59,6 +59,7 @@ def read_share(text: str) -> Fraction | None:
     value = read_number(word.removesuffix("%"))
     if value is None or word.endswith("%"):
         return None if value is None else value / 100
+    # So 1 is 1 %, and certainty is written 100 or 1/1, which no promise accepts.
     return value if "/" in word or value < 1 else value / 100
 
 

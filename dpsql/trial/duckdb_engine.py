@@ -147,6 +147,7 @@ class DuckDbTrialEngine:
             fill(self._connection, subject.policy.tables[name], kept, "temp.plain", table)
         if any(subject.kept(name).heavy_rows for name in subject.policy.tables):
             kept_rows = heavy_rows_of(subject.policy, place.name)
+            # As views, which come to the same rows: nothing is gained by reading a few hundred of them ahead.
             keep_heavy_rows(self._connection, subject.policy, partial(_at, place.name), kept_rows, read=False)
 
 

@@ -36,7 +36,10 @@ def with_columns_in_place(tree: exp.Expr) -> exp.Expr:
     for column in list(tree.find_all(exp.Column)):
         source = _source_of(column)
         if source is not None and id(source) in wrapped and column.name in wrapped[id(source)]:
+            # In brackets: a + b in the place of n would make of n * 2 another number.
             column.replace(exp.Paren(this=wrapped[id(source)][column.name].copy()))
+    # From inside out: `find_all` comes to what is around first, and a copy of that would have the inner ones in it
+    # still.
     for source in reversed([source for source in tree.find_all(exp.Subquery) if id(source) in wrapped]):
         source.replace(source.this.args["from_"].this.copy())
     return tree
@@ -73,6 +76,7 @@ def _put_rows(table: exp.Table, rows: exp.Select) -> None:
     within, conditions = rows.copy(), select.args.get("where")
     if conditions is not None:
         _of_tables(conditions, select, of)
+        # a OR b, and then AND c without brackets, would ask for c beside b alone.
         own, more = (exp.Paren(this=c) if isinstance(c, exp.Or) else c for c in (_condition(within), conditions.this))
         within.set("where", exp.Where(this=exp.And(this=own, expression=more)))
         select.set("where", None)
@@ -126,6 +130,8 @@ def _named(source: exp.Subquery) -> Named | None:
     table = select.args["from_"].this
     if not isinstance(table, (exp.Table, exp.Subquery)) or not table.alias or table.alias != source.alias:
         return None
+    # SELECT (CASE …) AS "dpsql fare", s0."rider" FROM trips AS s0   →  named: "dpsql fare"; own: rider
+    # A column of ours that stood behind the table's own could be hidden by one that has the same name there.
     named = list(itertools.takewhile(lambda one: not _is_own(one, table.alias), select.expressions))
     own = select.expressions[len(named) :]
     if not named or not own or not all(_is_own(one, table.alias) for one in own):
@@ -151,6 +157,7 @@ def _is_of_row(text: exp.Expr, alias: str) -> bool:
 
 def _source_of(column: exp.Column) -> exp.Expr | None:
     """Return what a column is read from: the nearest table, or subquery, of its name."""
+    # As SQL looks for a name: in the nearest FROM first, and then in those around it.
     select = column.find_ancestor(exp.Select)
     while select is not None:
         for source in _sources(select):

@@ -47,6 +47,8 @@ def open_trial(
     prepare, language, edition = _trial_engine_of(engine, cluster)
     rows, declared = public
     emitter = Emitter(engine.dialect, declared, engine.named, engine.kept)
+    # All that a verdict rests on beside the policy. What passed is kept in a file, and read by the next process: with
+    # another engine, its settings or our code it has to pass again.
     about = f"dpsql {version('dpsql')} {_source()}, {edition}"
     return StatementTrial(
         TrialSubject.of(policy, rows, engine, language), prepare, about, emitter, TriedForms(file), mode
@@ -67,6 +69,8 @@ def _trial_engine_of(
             return DuckDbTrialEngine, "duckdb", f"DuckDB {duckdb.__version__} {settings} {sorted(ALLOWED_OPTIMIZERS)}"
         case PostgresEngine():
             with psycopg.connect(cluster("postgres")) as connection:
+                # Of the cluster that tries, which dpsql runs itself: the engine with the records may be of another
+                # version.
                 number = connection.info.server_version
             return partial(PostgresTrialEngine, dsn=cluster), "postgres", f"PostgreSQL {number}"
         case SparkEngine():

@@ -88,6 +88,7 @@ class PostgresTrialEngine:
         self, sql: str, cancellation: Cancellation, seconds: float, optimized: OptimizerLevel = OptimizerLevel.AS_SERVED
     ) -> Sequence[EngineRow]:
         """Return what a statement answers over the tables of a place; not optimized: by loops, and by what is sorted."""
+        # How PostgreSQL plans is a setting of a session: each way has connections of its own.
         pool = self._plain if optimized is OptimizerLevel.NOT else self._pool
         try:
             try:
@@ -127,6 +128,8 @@ class PostgresTrialEngine:
         self, connection: psycopg.Connection, table: str, columns: Sequence[str], cells: Sequence[Sequence[MadeUpCell]]
     ) -> None:
         names, lists = ", ".join(map(quote_name, columns)), ", ".join(["%s::text[]"] * len(columns))
+        # A table in one statement: each column is an array of texts, which is cast later, where it is clear what can
+        # be.
         select = f"SELECT * FROM unnest({lists}) AS t ({names})"  # noqa: S608  # names of ours
         connection.execute(f"CREATE TABLE {table} AS {select}".encode(), [list(column) for column in cells])
 
@@ -151,4 +154,6 @@ def _cast(text: str, type_: str) -> str:
     kind = type_.lower().removesuffix(LOOSE)
     if not _PLAIN.fullmatch(kind) or kind == "citext":
         return text
+    # Dirt that a type can't hold is NULL, as no such row could be in the engine's table. CASE keeps the cast from being
+    # tried.
     return f"CASE WHEN pg_catalog.pg_input_is_valid({text}, '{kind}') THEN {text}::{kind} END"

@@ -103,11 +103,15 @@ class _Maker:
             return
         for target in (*(r.table for r in _references(table)), *table.references):
             self._make(self.policy.tables[target], (*above, table.name))
+        # Random, and the same after each restart: a form that has passed is not tried on other people, and one that has
+        # failed fails again in the same way, so that its reason can be looked for.
         self.made[table.name] = self._filled(table, Random(f"{self.kind} {self.world} {table.name}"))  # noqa: S311  (synthetic records)
 
     def _filled(self, table: Table, draw: Random) -> MadeUpTable:
         numbers = {kind: list(self._numbered(table, kind, draw)) for kind in table.units}
         size = max(map(len, numbers.values()), default=rows_of_each_unit(1, self.world)[0] + 8)
+        # A table of two kinds of units has as many rows as the kind that needs more: for the other kind the rest is
+        # nobody's, or a further unit's, which is never taken away.
         owners: dict[str, Sequence[MadeUpUnit]] = {
             kind: _padded(own, size, (None, _FURTHER) if self._has_nobodys(table.units[kind]) else (_FURTHER,))
             for kind, own in numbers.items()
@@ -213,6 +217,8 @@ class _Maker:
         for n, unit in enumerate(owners[kind]):
             own_keys = theirs.get(unit)
             key = draw.choice(own_keys) if own_keys else tuple(draw.choice(_NOWHERE[self.world]) for _ in bound.columns)
+            # A key to nowhere may be somebody's after all, by chance: then the row is theirs, or it would go unnoticed
+            # when they go.
             own.append(unit if own_keys else next((o for o, keys in theirs.items() if key in keys), None))
             for name, cell in zip(bound.columns, key, strict=True):
                 cells[name][n] = cell
@@ -266,6 +272,7 @@ class _Maker:
         keys = [key for key in self._keys(table) if key <= cells.keys()]
         for n in range(len(next(iter(cells.values()), []))):
             keyed = [(key, tuple(cells[name][n] for name in sorted(key))) for key in keys]
+            # As constraints do it: rows with NULL in a key are equal to none, and may be many.
             complete = [pair for pair in keyed if None not in pair[1]]
             if not any(seen[pair] for pair in complete):
                 seen.update(complete)

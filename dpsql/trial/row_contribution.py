@@ -103,6 +103,8 @@ def _computed(
                 (branch.args["true"], {**told, **dict(_said(branch.this))}) for branch in tree.args["ifs"]
             ]
             branches += [(tree.args.get("default") or exp.null(), told)]
+            # NULL adds nothing to a sum, so that only the other branches count. What a branch's own condition says
+            # narrows it, as x BETWEEN 0 AND 20 does x; that earlier branches did not hold is not used.
             parts = [column_bounds(value, columns, said) for value, said in branches if not isinstance(value, exp.Null)]
             return ColumnBounds(
                 min((part.low for part in parts), default=0), max((part.high for part in parts), default=0)
@@ -134,10 +136,12 @@ def _cast(inner: ColumnBounds, type_: str, constant: float | None) -> ColumnBoun
     if constant is not None:
         return ColumnBounds(constant, constant)
     if (most := _UNSIGNED.get(type_)) is not None:
+        # Whatever comes out of the cast is in the type: of a value beyond it the engine makes NULL, or an error.
         return _rounded(inner.within(ColumnBounds(0, most)))
     if type_ in _WHOLE:
         return UNKNOWN if isinf(inner.low) or isinf(inner.high) else _rounded(inner)
     if type_ == "DOUBLE":
+        # Above 2⁵³ a whole number may become the double next to it, which can be larger.
         if max(abs(inner.low), abs(inner.high)) > _EXACT and inner != UNKNOWN:
             return UNKNOWN
         return ColumnBounds(float(inner.low), float(inner.high))
@@ -166,12 +170,15 @@ def _operated(
         case exp.Sub():
             moved_ends = [end - number for end in ends]
         case _:
+            # 0 times an end that is infinite would be NaN, and compare with nothing.
             moved_ends = [end * number if number else number for end in ends]
     return ColumnBounds(min(moved_ends), max(moved_ends))
 
 
 def _said(condition: exp.Expr) -> Iterator[tuple[exp.Expr, ColumnBounds]]:
     """Yield what a condition that holds says of the numbers in it: NaN is above all numbers, so that `<` leaves it out."""
+    # Conditions that all hold, and of these comparisons with constants; x > 1 says no more here than x >= 1. Of OR, and
+    # of all else, nothing is taken: the bounds are wider then, and never wrong.
     bounds_of: dict[exp.Expr, ColumnBounds] = {}
     condition = without_parens(condition)
     every = condition.flatten() if isinstance(condition, exp.And) else (condition,)
@@ -291,8 +298,12 @@ class RowNorm:
         Raises:
             NotProvedError: it can't be seen.
         """
+        # Of 1 and f0, from 0 to 2S, the coordinates are S and f0 − S: a row is S at most, in the norm of the largest.
+        # The measurement's own reader is asked, so that what is proved is of what will be released.
         every, factors = list(self.sums.values()), self._factors()
         second = [name in by_second for name in self.sums]
+        # A row weighs w in some sums and v in others. A coordinate that was made of both would be bounded by neither
+        # weight.
         for place in range(len(factors[0])):
             if len({second[i] for i, row in enumerate(factors) if row[place]}) > 1:
                 raise NotProvedError
@@ -306,6 +317,8 @@ class RowNorm:
         for name in squared:
             points[name] += _turns(factors, every, self.blocks, bounds[name])
         most = Fraction(0)
+        # None: a column is NULL, and adds nothing, while another has a value. All combinations are tried, possible or
+        # not.
         for values in product(*([None, *some] for some in points.values())):
             for kept in self._kept():
                 moved = self._moved(dict(zip(points, values, strict=True)), kept, factors)
@@ -356,6 +369,8 @@ class RowNorm:
     def _factors(self) -> Sequence[Sequence[int]]:
         """Return for each sum how much of it each coordinate is."""
         number = len(self.sums)
+        # `read` is linear, so that it is known by what it makes of each sum alone; if it were not 0 at 0, it would not
+        # be linear.
         if any(self.read([0] * number)):
             raise NotProvedError
         return [self.read([int(i == j) for j in range(number)]) for i in range(number)]
@@ -487,6 +502,8 @@ def require_known_nodes(tree: exp.Expr, is_public: Callable[[exp.Table], bool], 
             accepted = node is tree or ("with_" not in _given(node) and placed)
         else:
             accepted = _is_known(node, called)
+        # A SELECT with LIMIT or QUALIFY, or a function that is not listed, proves nothing: then the trial alone
+        # decides.
         if not accepted or _given(node) - _PARTS.get(type(node), _given(node)):
             raise NotProvedError
 
@@ -522,6 +539,8 @@ def _is_known(node: exp.Expr, called: Collection[str]) -> bool:
     """Return whether it is known what a node does that is no SELECT."""
     match node:
         case exp.Offset():
+            # How PostgreSQL's dialect has an expression computed once: OFFSET 0 leaves out no row, and keeps a subquery
+            # from being merged into what is around it.
             return bool(node.expression.name == "0")
         case exp.TableAlias():
             return not node.columns or isinstance(node.parent, exp.Values)

@@ -59,6 +59,7 @@ class RunningTrial:
         """
         since = time.monotonic()
         for key, part in self._untried(parts).items():
+            # Asked once more for each: another statement may have had the same form tried in the meantime.
             if not self._trial.has_passed(key):
                 self._trial.see(key, part, self._kind, self._cancellation)
                 self._new += 1
@@ -90,5 +91,6 @@ class RunningTrial:
 
     def _form(self, part: PricedMeasurement) -> str:
         if id(part) not in self._forms:
+            # With the part itself: as long as it is kept, its id can't be given to another object.
             self._forms[id(part)] = part, self._trial.key(part, self._kind)
         return self._forms[id(part)][1]

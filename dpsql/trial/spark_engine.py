@@ -42,6 +42,8 @@ class SparkTrialEngine:
         """
         self._subject = subject
         places = {name: f"_{number}" for number, name in enumerate(subject.policy.tables)}
+        # Views are known by a place and a number, w0_1_3, since a name of the cluster's may have dots, slashes or a
+        # version in it.
         own, public = ({}, {})  # type: tuple[dict[str, str], dict[str, str]]
         for name, table in subject.policy.tables.items():
             if table.public:
@@ -104,6 +106,7 @@ class SparkTrialEngine:
             else pa.array(column, pa.string())
             for name, column in zip(columns, cells, strict=True)
         }
+        # A view keeps what it was made of, so that the next table may be staged under the same name.
         self._connection.session.createDataFrame(pa.table(made)).createOrReplaceTempView(_STAGED)
 
     def _view(self, name: str, select: str) -> None:

@@ -53,6 +53,9 @@ class TrialSubject:
             bound = table.units.get(kind)
             if table.public:
                 owners[own := self._read(self.named(name))] = None
+                # A join by such a column finds one public row at most, and makes no two rows of one. Seen on the rows
+                # themselves, that were read when the engine was opened; of texts it would depend on how the engine
+                # compares them.
                 rows_of = {c.name: self.public[name][c.name] for c in table.columns.values() if c.type.is_integer}
                 unique[own] = [column for column, values in rows_of.items() if len(set(values)) == len(values)]
             elif bound is not None and bound.through is None:

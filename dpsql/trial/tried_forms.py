@@ -75,6 +75,7 @@ class TriedForms:
                 make_directory(self._file.parent)
                 opened = open_private(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
                 try:
+                    # Others may have read that far: they see by the smaller size that it has begun anew.
                     if os.fstat(opened).st_size >= _MOST_BYTES:
                         os.ftruncate(opened, 0)
                     os.write(opened, form.encode() + (b" " + written if written else b"") + b"\n")
@@ -103,6 +104,7 @@ class TriedForms:
         except OSError as failed:
             _LOG.warning("what passed its trial can't be read: %s", failed)
             return
+        # Another process may be in the middle of a line, which is read the next time.
         whole = more[: more.rfind(b"\n") + 1]
         self._read += len(whole)
         for line in whole.splitlines():

@@ -43,6 +43,7 @@ def sqlalchemy() -> ModuleType:
             f"engine: kind copy needs {missing.name or 'SQLAlchemy'}, which can't be imported", hint=_EXTRA
         ) from None
     # On its finest level it logs rows; and of a connection that was lost what its driver said.
+    # These loggers end in the names that `pool_of` gives: other users of SQLAlchemy in the process keep theirs.
     logging.getLogger(f"sqlalchemy.engine.Engine.{_LOGGER}").setLevel(logging.CRITICAL)
     logging.getLogger(f"sqlalchemy.pool.impl.NullPool.{_LOGGER}").setLevel(logging.CRITICAL)
     return sqlalchemy
@@ -99,6 +100,7 @@ def _read_only_file(url: Any) -> Any:
         raise ConfigError("engine.from names no file", hint="sqlite:////var/lib/records.db, with four slashes.")
     if not Path(url.database).is_file():
         raise NoEngine(f"there is no SQLite file {url.database}")
+    # SQLite makes an empty file of a name that is spelt wrong, unless it may only read.
     return url.set(database=f"file:{quote(url.database)}", query={"mode": "ro", "uri": "true"})
 
 
@@ -178,10 +180,13 @@ _WORDS = {
 
 def interrupt(connection: Any) -> None:
     """Stop what another thread reads on a driver's connection; that thread gets an error of the driver's."""
+    # PyMySQL can't be told to stop from another thread: its socket is shut, so that the thread that reads gets an
+    # error.
     if (plug := getattr(connection, "_sock", None)) is not None:
         with suppress(OSError):  # it has ended by itself
             plug.shutdown(_BOTH_WAYS)
         return
+    # What a driver has of these, the gentlest first: SQLite interrupts, psycopg asks the server to cancel.
     for stop in ("interrupt", "cancel_safe", "cancel", "close"):
         if (call := getattr(connection, stop, None)) is not None:
             call()

@@ -111,6 +111,7 @@ def column_reading(column: Column, source: SourceColumn, *, exact: bool, padded:
             read = f"CASE WHEN {words} IN {_listed(_TRUE)} THEN {yes} WHEN {words} IN {_listed(_FALSE)} THEN {no} END"
             return ColumnReading(source, "BIGINT" if column.in_numbers else "BOOLEAN", read, distinct=False)
         case SqlType.TEXT | SqlType.CHARACTER | SqlType.ENUM | SqlType.JSON:
+            # PostgreSQL's texts have no NUL: with one a value could be grouped by, and not be shown.
             text = "rtrim($c, ' ')" if padded else "$c"
             labels = f"ENUM({', '.join(map(duckdb_literal, source.labels))})" if source.labels else ""
             return ColumnReading(
@@ -216,6 +217,8 @@ def as_texts(values: Sequence[object], family: Family) -> list[str | None]:
     if family is Family.BYTES:
         return [_uuid_text(value) for value in values]
     kinds = set(map(type, values))
+    # Most columns are of one type: then all values are made texts in one go. A single one that is no UTF-8 leads back
+    # to one by one, where that one is None, and the others stay.
     if kinds <= {bytes, type(None)}:
         try:
             return [None if value is None else value.decode() for value in values]  # type: ignore[attr-defined]
@@ -234,6 +237,7 @@ def _text_of(value: object, family: Family) -> str | None:
             return None
         case str():
             return value if _is_text(value) else None
+        # In this order: True is an int to Python, too, and a datetime a date.
         case bool():
             return "true" if value else "false"
         case int():
@@ -241,6 +245,7 @@ def _text_of(value: object, family: Family) -> str | None:
         case float():
             return repr(value)
         case Decimal():
+            # Without an exponent, which whole numbers are not read with: 1E+2 is 100.
             return format(value, "f") if value.is_finite() else str(value)
         case bytes() | bytearray() | memoryview():
             return _decoded(bytes(value))
@@ -345,6 +350,7 @@ def load_rows(
             given[place] += len(values) - values.count(None)
             column = as_texts(values, each.brought)
             letters += sum(map(len, filter(None, column)))
+            # As objects: numpy's own texts would all be as long as the longest.
             texts[f"c{place}"] = np.array(column, dtype=object)
         connection.register(_PIECE, texts)
         connection.execute(f"INSERT INTO {into} SELECT {reads} FROM {_PIECE}")  # noqa: S608

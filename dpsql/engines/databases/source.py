@@ -64,6 +64,7 @@ def _rights_too_many(connection: Any) -> Iterator[str]:
             continue
         seen.add(role)
         if role:
+            # SHOW GRANTS says what a role may do only while it is put on, and may name further roles then.
             connection.exec_driver_sql(f"SET ROLE {role}")
         for (line,) in connection.exec_driver_sql("SHOW GRANTS").fetchall():
             given, of_role = _GRANT.match(str(line)), _OF_ROLE.match(str(line))
@@ -72,6 +73,7 @@ def _rights_too_many(connection: Any) -> Iterator[str]:
                 yield from (right for right in rights if right not in _READING)
                 yield from ("GRANT OPTION",) if "WITH GRANT OPTION" in str(line).upper() else ()
             elif of_role is not None:
+                # MySQL names a role `readers`@`%`, and the driver takes a lone % for the place of a parameter.
                 left += [name.strip().replace("%", "%%") for name in of_role[1].split(",")]
 
 
@@ -109,6 +111,8 @@ def _of_pymysql(driver: Any, statement: str) -> Iterator[Any]:
         cursor.execute(statement, ())  # with parameters, since SQLAlchemy has doubled each % in names
         yield cursor
     except BaseException:
+        # Whoever wants no more rows would wait for all of them: PyMySQL reads a result to its end before it closes. So
+        # the connection is cut, and its result told that nothing comes any more.
         interrupt(driver)
         if (result := getattr(driver, "_result", None)) is not None:
             result.unbuffered_active = False
@@ -171,6 +175,8 @@ class DatabaseSource:
             with fixed_error("the database can't be asked how it compares texts"):
                 self._readings = {name: self._read(table, found[name]) for name, table in policy.tables.items()}
                 self._loose = {name: self._loose_units(table) for name, table in policy.tables.items()}
+            # To look at the catalogue has begun a transaction. Left open, it would keep the database from tidying up
+            # for as long as dpsql runs.
             self._connection.rollback()
         except BaseException:
             self.close()
@@ -226,6 +232,8 @@ class DatabaseSource:
         """Return whether the database takes some of these texts for one, as values of a column; it is read in no row."""
         sa = sqlalchemy()
         name, schema = self._places[table]
+        # SELECT count(DISTINCT c) FROM (SELECT ward AS c FROM labs WHERE 1 = 0 UNION ALL SELECT 'a' UNION ALL …) AS u
+        # The first part has no row, and gives the others the column's type and collation.
         own = sa.select(sa.column(column).label("c")).select_from(sa.table(name, schema=schema)).where(sa.text("1 = 0"))
         given = (sa.select(sa.literal_column(_literal(text)).label("c")) for text in texts)
         every = sa.union_all(own, *given).subquery("u")
@@ -335,6 +343,8 @@ class DatabaseSource:
             # Its driver fails at days that Python does not have.
             column = sa.cast(column, sa.Double) if source.single else column
             return sa.cast(column, sa.Text).label(source.name)
+        # As a text a number of single precision may have fewer digits than it needs; added to 0 in double precision it
+        # has all.
         return (column + sa.literal_column("0e0")).label(source.name) if source.single else column
 
     def notes(self) -> Iterator[str]:
@@ -374,6 +384,8 @@ def _keys(inspector: Any, name: str, schema: str | None) -> Sequence[tuple[str, 
     with suppress(NotImplementedError):
         keys += [each["column_names"] for each in inspector.get_unique_constraints(name, schema=schema)]
     for index in inspector.get_indexes(name, schema=schema):
+        # An index with a WHERE keeps some rows apart from each other, and no others; one of an expression says nothing
+        # of a column.
         partial_ = any(
             "where" in option and told_ is not None for option, told_ in (index.get("dialect_options") or {}).items()
         )

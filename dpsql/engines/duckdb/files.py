@@ -158,6 +158,8 @@ def _first_line(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
     whole = (
         f"read_csv({duckdb_literal(str(file))}, auto_detect = false, header = false, columns = {{'line': 'VARCHAR'}}, "
     )
+    # The line as it is, in one column: nothing in it separates or quotes, and in Latin-1 each byte is a character.
+    # Python then reads these bytes as UTF-8, and takes off a byte order mark.
     form = "delim = chr(1), quote = '', escape = '', encoding = 'latin-1', strict_mode = false"
     try:
         row = connection.execute(f"SELECT line FROM {whole}{form}) LIMIT 1").fetchone()  # noqa: S608
@@ -198,6 +200,7 @@ def _misfit(
 ) -> ConfigError:
     """Return what to say of all columns that have values which are not of their type."""
     types, values = cast
+    # DuckDB's error quotes the value that it can't read, which is somebody's. So the values are counted, and not shown.
     tests = [f"{quote_name(c)} IS NOT NULL AND TRY_CAST({values[c]} AS {kind}) IS NULL" for c, kind in types.items()]
     counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests)
     numbers = connection.execute(f"SELECT {counts} FROM {source}").fetchall()[0]  # noqa: S608
@@ -215,6 +218,8 @@ def _value(column: str, kind: str, mark: DecimalMark) -> str:
     """Return a column's text as DuckDB reads numbers; where the mark is a comma a point is no part of a number."""
     if kind != "DOUBLE" or mark is DecimalMark.POINT:
         return quote_name(column)
+    # '1.000,5' becomes '1?000.5', which is refused: to leave the point out would read 1.000 as a thousand where it is
+    # one.
     return f"replace(replace({quote_name(column)}, '.', '?'), ',', '.')"
 
 

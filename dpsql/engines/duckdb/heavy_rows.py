@@ -151,6 +151,7 @@ class RowsOfUnits:
         """
         numbers, units, rows = (_beside(self.kept.table, what) for what in ("counts", "units", "rows"))
         connection.execute(f"CREATE OR REPLACE TABLE {numbers} AS SELECT * FROM {self.kept.numbers}")  # noqa: S608
+        # The name that statements say stays, with the table behind it now in place of the question.
         connection.execute(f"CREATE OR REPLACE VIEW {self.kept.numbers} AS SELECT * FROM {numbers}")  # noqa: S608
         counts = connection.execute(f"SELECT n, units FROM {numbers} ORDER BY n DESC").fetchall()  # noqa: S608
         if (extent := self.extent(counts, most)) is None:
@@ -188,6 +189,7 @@ class RowsOfUnits:
         heavy = [(n, units) for n, units in counts if n > least]
         in_all, of_heavy = (sum(n * units for n, units in some) for some in (counts, heavy))
         size = self.width * in_all + self.unit_width * sum(units for _, units in counts)
+        # Where half of the rows are heavy, to sum all and then to take these off reads more than to keep both apart.
         if least > 1 and 2 * of_heavy >= in_all and size <= most:
             return Extent(0, 0, size, of_all=True)
         size = self.unit_width * sum(units for _, units in heavy)
@@ -214,6 +216,8 @@ class RowsOfUnits:
     def _let_stand(self, connection: duckdb.DuckDBPyConnection, heavy: str, every: str, *, overlap: int) -> None:
         """Let the names stand for heavy rows and for those that are summed in full, both at once."""
         with connection.cursor() as own:
+            # In one transaction: a statement that saw heavy rows kept apart, and the sum in full as it was before, or
+            # the other way round, would count these rows twice or not at all.
             own.begin()
             own.execute(f"CREATE OR REPLACE VIEW {self.kept.table} AS {heavy}")
             own.execute(f"CREATE OR REPLACE VIEW {self.kept.in_full} AS {every}")

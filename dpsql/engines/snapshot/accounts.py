@@ -96,6 +96,7 @@ class AccountStore:
             EngineNotReady: another process has it, it can't be opened, or was written with another key; nothing was written.
             QueryCanceled: somebody has cancelled while it waited for others in this process.
         """
+        # In short waits: whoever waits for another thread's measurement can still cancel.
         while not _IN_PROCESS.acquire(timeout=_AGAIN):
             stop_if_cancelled(cancellation)
         try:
@@ -120,6 +121,8 @@ class AccountStore:
             try:
                 # Written anew and not deleted from: DuckDB leaves what is deleted in the file until its place is needed.
                 new.unlink(missing_ok=True)
+                # In this order: the file is whole, and nobody else may read it, before it has the name. The old file's
+                # log does not belong to it, and would be found beside it when it is opened.
                 number = _forgotten(file, new, self._key, (kind, unit))
                 new.chmod(0o600)
                 new.replace(file)
@@ -139,6 +142,8 @@ class AccountStore:
             _LOG.error("the accounts of standing questions have no place at %s: %s", self.directory, error.strerror)
             raise EngineNotReady from None
         try:
+            # Another process may measure for minutes, and is not waited for. The lock goes with the descriptor: also a
+            # process that is killed leaves none behind.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         except BlockingIOError:
@@ -174,6 +179,8 @@ def _connected(
         connection.execute(f"ATTACH {duckdb_literal(str(file))} AS {_STORE}")
         file.chmod(0o600)
         connection.execute(_TABLES)
+        # The statements of a question run on this connection, beside a file that can be written: after this they reach
+        # no other.
         return shut_doors(connection, [file, file.with_name(f"{file.name}.wal")])
     except (duckdb.Error, OSError) as error:
         connection.close()
@@ -190,6 +197,8 @@ def _forgotten(file: Path, new: Path, key: str, who: tuple[str, str]) -> int:
         execute(f"ATTACH {duckdb_literal(str(new))} AS written")
         execute("BEGIN")
         execute(_TABLES)
+        # A passenger and a driver may have one name. Only where it is written that a question is of another kind of
+        # units is it passed over; where nothing is written, it is looked through.
         other = f"EXISTS (FROM {_STORE}.main.kinds AS k WHERE k.question = q.question AND k.kind <> ?)"
         found = execute(f"SELECT question FROM {_STORE}.main.questions AS q WHERE NOT {other}", [kind]).fetchall()  # noqa: S608
         had = 0
@@ -207,6 +216,8 @@ def _forgotten(file: Path, new: Path, key: str, who: tuple[str, str]) -> int:
             had += 1
         execute(f"DELETE FROM {_STORE}.main.keyed")  # noqa: S608
         execute(f"INSERT INTO {_STORE}.main.keyed VALUES (sha256(?))", [key])  # noqa: S608
+        # The old file has it first. After a crash from here on the account is gone and the hash there, whichever of the
+        # two files has the name, though what was deleted may still lie in the old one's free space.
         execute("COMMIT")
         execute(f"COPY FROM DATABASE {_STORE} TO written")
         execute("DETACH written")
@@ -252,6 +263,7 @@ class HeldAccounts:
             EngineNotReady: it does not take one.
         """
         try:
+            # A stand-in with the types of accounts, so that statements bind before a question has any.
             self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {ACCOUNT} AS SELECT '' AS unit, 0::BIGINT AS used")
             for sql in (statements.units, statements.sums):
                 self._connection.execute(f"EXPLAIN {sql}")
@@ -277,6 +289,8 @@ class HeldAccounts:
         connection = self._connection
         with stopping_when_cancelled(connection.interrupt, timeout, cancellation) as stopped:
             try:
+                # Sums and accounts come from one transaction, and sums are read only once it is durable. Were they
+                # returned first, a crash could lose the accounts, and the same rows would weigh in full once more.
                 connection.execute("BEGIN")
                 self._add(question, to, statements)
                 connection.execute("COMMIT")
@@ -309,6 +323,7 @@ class HeldAccounts:
         execute(f"CREATE OR REPLACE TEMP TABLE {_MEASURED} AS {statements.sums}")
         added = f"SELECT unit, added FROM {_MEASURED} WHERE unit IS NOT NULL"  # noqa: S608
         execute(f"UPDATE {accounts} AS a SET used = a.used + m.added FROM ({added}) AS m WHERE m.unit = a.unit")  # noqa: S608
+        # No account passes C·W, says the proof in `contribution`. Here it is counted, before anything is committed.
         row = execute(f"SELECT count(*) FROM {accounts} WHERE used NOT BETWEEN 0 AND {statements.most}").fetchone()  # noqa: S608
         if row != (0,):
             raise InternalError
@@ -320,6 +335,7 @@ class HeldAccounts:
 
     def drop_what_is_over(self, now: datetime) -> None:
         """Remove the accounts of questions that are over; where each stood stays, so that none begins anew by that."""
+        # TIMESTAMP has no zone: `_add` writes UTC's clock, and so must `now` be.
         over = self._every(f"SELECT question FROM {_STORE}.main.questions WHERE until <= ?", now.replace(tzinfo=None))  # noqa: S608
         forgotten = f"DELETE FROM {_STORE}.main.forgotten WHERE question = ?"  # noqa: S608
         gone = [(f"DROP TABLE IF EXISTS {_table(str(question))}", list[object]()) for (question,) in over]

@@ -113,8 +113,11 @@ class Manifest:
             enforced = {str(table): tuple(map(str, names)) for table, names in fields.pop("enforced").items()}
             parts = {str(table): _parts(of_table) for table, of_table in fields.pop("parts").items()}
             manifest = cls(origin=origin, unique=unique, enforced=enforced, kept=kept, parts=parts, **fields)
+            # Dates that can't be read are found out here, where that means that there is no copy, and not when it is
+            # served.
             _ = manifest.edition, manifest.named_at
             names = [part.name for of_table in parts.values() for part in of_table.each]
+            # A name becomes a path. One with a slash in it would lead out of the directory.
             if _NAME.fullmatch(manifest.name) is None or any(_PART.fullmatch(name) is None for name in names):
                 return None
         except (ValueError, TypeError, AttributeError, KeyError):
@@ -237,6 +240,8 @@ class SnapshotDirectory:
         lock = os.open(self.directory / _LOCK, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             self._take(lock)
+            # Before: what a killed writer has left. After: the copy that was replaced, or the half of one that failed.
+            # Readers of a file that is removed keep it until they close it.
             self._sweep()
             try:
                 yield
@@ -274,6 +279,9 @@ class SnapshotDirectory:
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(file, "wb") as out:
             out.write(manifest.to_bytes())
+            # File, rename, directory: the new manifest is whole on the disk before it has the name, and the rename
+            # itself lasts only once the directory is on the disk, too. After a power cut there is the old one or the
+            # new one.
             out.flush()
             os.fsync(out.fileno())
         fresh.replace(self.directory / _MANIFEST)

@@ -67,6 +67,8 @@ def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
     if not column.type.is_number or column.bounds is None:
         return
     if column.type.is_integer:
+        # What is kept has to be the statements' very text: `Emitter` looks it up by that, and writes the column in its
+        # place.
         yield emitter.narrowed(read, int(column.bounds.low), int(column.bounds.high))
         return
     if not column.nullable:
@@ -112,6 +114,8 @@ def fill(connection: duckdb.DuckDBPyConnection, table: Table, kept: KeptColumns,
         columns.append(f"h{place}.heavy AS {quote_name(mark.column)}")
         columns += [f"h{place}.n AS {quote_name(kept.units[unit])}"] if unit in kept.units else []
     select = f"SELECT {', '.join(columns)} FROM {' '.join([f'{rows} AS s0', *joins])}"  # noqa: S608
+    # Empty first, for the types. Then the rows of units that are heavy in all respects, and so on: what is inserted
+    # together lies together, so that a scan for heavy units can leave out whole row groups.
     connection.execute(f"CREATE TABLE {into} AS {select} LIMIT 0")
     for part in itertools.product(("IS NOT NULL", "IS NULL"), repeat=min(len(joins), _TOGETHER)):
         conditions = [f"h{place}.heavy {test}" for place, test in enumerate(part)]
@@ -141,6 +145,9 @@ def _number_units(
     counted = (
         f"SELECT {name} AS u, count(*) > {mark.rows} AS many FROM {rows} AS s0 WHERE {name} IS NOT NULL GROUP BY 1"  # noqa: S608
     )
+    # rider  rows        u      many   n    heavy
+    # ann    3       →   bob    true   1    1
+    # bob    900         ann    false  2    NULL
     numbered = f"SELECT u, many, CAST(row_number() OVER (ORDER BY many DESC) AS BIGINT) AS n FROM ({counted}) AS g"  # noqa: S608
     heavy = f"SELECT u, n, CASE WHEN many THEN n END AS heavy FROM ({numbered}) AS g"  # noqa: S608
     connection.execute(f"CREATE TEMP TABLE units{place} AS {heavy}")

@@ -102,6 +102,8 @@ class PartsPlan:
         if self.begin == self.first:
             return None
         by, first, begin = self._by, self._moment(self.first), self._moment(self.begin)
+        # A comparison with NULL is NULL: without the last condition rows without a time would be in no part, and in no
+        # copy.
         return f"({by} < {first} OR {by} >= {begin} OR {by} IS NULL)"
 
     @property
@@ -113,6 +115,8 @@ class PartsPlan:
     def pieces(self) -> tuple["Piece", ...]:
         """Return the parts that there are to be, in their order: those of a month that is over are one."""
         every = [Piece(part.first, part.end, (part,)) for part in self.kept]
+        # Where a period is a day, each day of March has a part of its own until all of March has closed. Then they are
+        # one piece, with what is fresh: a file of the rows that were copied already.
         every += [Piece(self.begin, self.end, fresh=True)] if self.begin < self.end else []
         pieces: list[Piece] = []
         for piece in every:
@@ -187,6 +191,7 @@ def _fits(parts: Sequence[Part], first: date, end: date, now: datetime) -> bool:
     """Return whether parts were copied by a clock that was right as far as is known now, and none is missing."""
     begin = first
     for part in parts:
+        # A clock that ran ahead has closed periods too early: such a part lacks rows that came later.
         if part.first != begin or part.end > end or part.taken > now + AHEAD:
             return False
         begin = part.end
@@ -210,6 +215,7 @@ def _first_open(grows: Grows, first: date, now: datetime) -> date:
 
 
 def _next_month(month: date) -> date:
+    # From a month's first day 32 days always lead into the next month, and never beyond it.
     return (month + timedelta(days=32)).replace(day=1)
 
 

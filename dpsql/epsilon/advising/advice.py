@@ -44,6 +44,7 @@ class EpsilonPlan:
         chosen = promises.largest() if total is None else total
         if chosen <= 0:
             raise BadInput(f"a total ε of {float(chosen):g}: it must be positive")
+        # Cut and not rounded: so many periods of a share that was rounded up would be more than the total.
         return cls(promises, period, days, chosen, periods, down_to_digits(chosen / periods, _DIGITS))
 
     @property
@@ -116,6 +117,7 @@ def policy_lines(plan: EpsilonPlan, holder: Holder) -> str:
 def decimal(value: Fraction, digits: int = 6) -> str:
     """Return a positive amount in decimals, cut off and never rounded up; so many significant digits of it are kept."""
     places = digits
+    # 0.0012345678 has six significant digits in 0.00123456: leading zeros are none.
     while 0 < value * 10**places < 10 ** (digits - 1):
         places += 1
     whole, part = divmod(value.numerator * 10**places // value.denominator, 10**places)
@@ -265,6 +267,7 @@ def advise(wish: Wish) -> Advice:
 
 
 def _beliefs(wish: Wish, plan: EpsilonPlan, per_query: Fraction) -> tuple[tuple[str, Belief], ...]:
+    # A day pays for no more than its period has.
     spans = (("one question", per_query), ("one day", min(per_query * wish.queries_per_day, plan.each)))
     beliefs = [(name, belief_after(epsilon, wish.promises.people)) for name, epsilon in spans]
     return (*beliefs, ("one period" if plan.periods > 1 else "the total", plan.after(1)))

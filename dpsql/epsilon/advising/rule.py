@@ -220,6 +220,8 @@ def stay_spending(role: Role, dataset: DatasetBudget, stay: int | None) -> StayS
     """
     each, period = role.budget.total.epsilon, role.budget.period
     whole = _together(dataset, stay)
+    # A role's budget that renews for ever has no end for who stays for good. The data set's has one, if it never
+    # renews.
     if stay is None and period is not Period.NEVER:
         return StaySpending(whole, None, by_dataset=dataset.window is None)
     periods = periods_of_stay(period, stay)

@@ -127,6 +127,7 @@ class Universe:
             raise BadInput(f"{missing} people are missing: it must be at least 1")
         if distance is not None and not 1 <= distance <= missing:
             raise BadInput(f"a distance of {distance} people must lie between 1 and the {missing} who are missing")
+        # A study reads them again whenever a curve is drawn: they must not change under it.
         array.flags.writeable = False
         return cls(array, missing, missing if distance is None else distance)
 

@@ -213,6 +213,7 @@ def _integers(universe: Universe) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     reach = int((integers.max() - integers.min()) * universe.missing + 1)
     if reach * universe.missing * universe.people > SUBSET_WORK:
         raise BadInput("the values reach too far for so many missing people: round them, or let fewer be missing")
+    # Worlds are counted in double precision, which ends at 10³⁰⁸.
     if math.comb(universe.people, universe.missing) > 10**300:
         raise BadInput("the worlds are too many to count: let fewer people be missing")
     return integers
@@ -223,6 +224,7 @@ def _subset_table(shifted: np.ndarray[tuple[int], np.dtype[np.int64]], k: int) -
     table = np.zeros((k + 1, int(shifted.max()) * k + 1))
     table[0, 0] = 1.0
     for value in shifted.tolist():
+        # Downwards: upwards, the row below would have this person in it already, who would then be chosen twice.
         for chosen in range(k, 0, -1):
             table[chosen, value:] += table[chosen - 1, : table.shape[1] - value]
     return table
@@ -233,6 +235,8 @@ def _without(table: Floats, value: int) -> Floats:
     avoiding: Floats = np.zeros_like(table[0])
     avoiding[0] = 1.0
     for chosen in range(1, len(table) - 1):
+        # Choices of j people that have this one are choices of j − 1 others, moved up by the value; all but these avoid
+        # it.
         through = np.zeros_like(avoiding)
         through[value:] = avoiding[: len(avoiding) - value]
         avoiding = np.maximum(table[chosen] - through, 0.0)

@@ -272,6 +272,7 @@ def _summed(asked: SoughtAnswer, target: float, paid: list[float], ladder: list[
     while True:
         now = _worth(paid)
         error = asked.error(now)
+        # In units of the true answer: what is released is 1 and some noise, by which the gateway has to judge it.
         noisy = abs(1 + noise * error)
         if error * _NEARLY <= (noisy - doubt * error) * target:
             return paid

@@ -29,6 +29,7 @@ def posterior(
     logs = -np.abs(seen - answers) * _rate(epsilon, sensitivity)
     if prior is not None:
         logs = logs + np.log(prior)
+    # The largest is 1 then: without that all of them may be 0 for a large ε, and their sum as well.
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
 
@@ -129,8 +130,11 @@ def tight_epsilon(worlds: Worlds, requirement: Fraction, *, sensitivity: float, 
     target = float(requirement)
     if tight_risk(worlds, epsilon=0.0, sensitivity=sensitivity) > target * (1 + 1e-12):
         raise BadInput(f"a risk of {target:g} is less than what can be guessed without any answer")
+    # Where worlds have the same answer no ε tells them apart, and even an exact answer keeps the requirement.
     if not sensitivity or limit_risk(worlds) <= target * (1 + 1e-12):
         return math.inf
+    # `meets` always keeps the requirement. It is what is returned, so that no rounding of the search goes beyond the
+    # risk.
     meets, exceeds = 0.0, 1.0
     while tight_risk(worlds, epsilon=exceeds, sensitivity=sensitivity) <= target:
         meets, exceeds = exceeds, 2 * exceeds

@@ -107,6 +107,8 @@ class ComputedMargin:
             return None
         width = self._reach(moved.along) + moved.beside
         value = self._value(self.formula, self.estimates, {})
+        # Noise moves a value along its gradient. What C takes off may be many rows, all of one kind: the whole formula
+        # is computed again with these rows, and the largest difference counts.
         cut = [self._value(self.formula, own, sums) for own, sums in self._with_cut()]
         lost = max((abs(value - other) for other in cut if value is not None and other is not None), default=0.0)
         width = math.hypot(width, lost)
@@ -192,6 +194,8 @@ class ComputedMargin:
             if possible == _INFINITE:
                 return None
             return _Moved(shown, {}, max(shown - possible[0], possible[1] - shown))
+        # For a quotient r the noise of a − r·b counts, whose value is (at − r)·b. Divided by |b| it is compared with
+        # |at − r|.
         width = inverted_width(at, reached, possible)
         return _Moved(shown, self._as_far(_times(_sum(left, right, -shown), 1 / right.value), width))
 
@@ -211,7 +215,11 @@ class ComputedMargin:
         if not all(math.isfinite(weight) for weights in along.values() for weight in weights.values()):
             return math.inf
         if along.keys() <= {None}:
+            # Of a group by itself: `Margins` also counts what rounding to the lattice may do, where it is seen.
             return self.margins.reached(self.estimates)(along[None])
+        # This group is in all of its totals: its noise enters them and its own sums at once, so that weights are added
+        # before their reach is taken. Share of a total: what raises the part raises the whole. Other groups enter by
+        # the totals alone.
         pieces = self._pieces(add_weights(*along.values()), 1, 1.0)
         for (within, noise), number in self.others.items():
             weights = [weights for total, weights in along.items() if total in within]
@@ -278,6 +286,8 @@ class ComputedMargin:
             conditions = list(dict.fromkeys(f.where for f in here if f.shape is Shape.SIGN))
             values = [feature for feature in here if feature.shape not in {Shape.ONE, Shape.SIGN}]
             ways = list(product((False, True), repeat=len(conditions) + len(values)))
+            # Each way says of every condition whether the rows that were cut off fulfil it, and of every value at which
+            # end it is. Of too many, the two ends are left: nothing holds and all is small, or all holds and is large.
             for way in ways if len(ways) <= _MOST_ENDS else (ways[0], ways[-1]):
                 holds = dict(zip(conditions, way, strict=False))
                 high = dict(zip(values, way[len(conditions) :], strict=True))
@@ -342,6 +352,8 @@ def point_half_width(
     if measurement.extremes:
         ends, (point,) = measurement.x.interval, measurement.points
         value = measurement.value(bucket) if possible is None else possible.of_bucket(measurement, bucket, point)
+        # points[0] is 1 of MAX and 0 of MIN: the truth may be on the far side of the bucket, up to the end of the
+        # bounds.
         inside = ends.high - value if measurement.points[0] else value - ends.low
         width = max(inside, _half_width(measurement, min(BEYOND, measurement.number - 1), bucket, possible))
     else:

@@ -122,6 +122,8 @@ class Dashboard:
 def dashboard(size: Size, plan: EpsilonPlan, questions: int, delta: Fraction = DELTA) -> Dashboard:
     """Compare both ways for so many questions of a period, each by all groups."""
     of_period = rho_within(plan.total, delta) / plan.periods
+    # ρ adds up over periods, and is divided among them. The ε of one part at the δ is more than that part of the total
+    # ε.
     each = plan.total if plan.periods == 1 else down_to_digits(epsilon_of(of_period, delta), _DIGITS)
     per_query = down_to_digits(epsilon_paid_by(rho_within(each, delta) / questions), _DIGITS)
     in_groups = min(size.max_rows, size.groups)
@@ -150,6 +152,8 @@ def error_of_rho(output: OutputKind, size: Size, epsilon: Fraction, limit: int) 
     blocks = _BLOCKS.get(output)
     if blocks is None or size.groups < FEWEST or not has_less_noise(blocks, epsilon):
         return _kept(output, size, epsilon)
+    # A mean is read off two coordinates, both of which a row may move in full: their squares add up. The three cells of
+    # a value are shares of one row.
     parts = 2 if output is OutputKind.AVG else 1
     sigma = limit * math.sqrt(parts / (2 * float(rho_of(epsilon))))
     return _MEAN * sigma * _weight(output, float(size.typical)) / float(size.in_group)

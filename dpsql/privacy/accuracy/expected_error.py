@@ -201,6 +201,7 @@ def _settled(sums: Sums, bound: ChosenBound | None, *readouts: Readout) -> tuple
     """Return sums with the C that will be chosen, as it seems, what that takes off, and how outputs are read then."""
     cut = 0
     if bound is not None:
+        # With C the lattice and the scale of noise change, too, so that the error is that of the settled measurement.
         sums, cut = sums.settled(bound.rows), bound.cut + bound.doubt
     if sums.end is not None:
         return replace(sums, end=None), cut, tuple(map(sums.end.within, readouts))
@@ -218,6 +219,8 @@ def _number(rows: float) -> str:
 def _statistic(sums: Sums, readout: Readout, noise: float, bound: ChosenBound | None) -> ExpectedError | None:
     sums, cut, (readout,) = _settled(sums, bound, readout)
     rows, kind = _rows(sums, readout), statistic(readout.moment.name)
+    # Values are measured from the middle of their bounds, so that sums of 0 are those of a group with values in the
+    # middle. Noise does not depend on them for counts and sums; for means and spreads this is the case that is told.
     estimates = dict.fromkeys(readout.features, 0.0) | {
         f: rows or 0.0 for f in readout.features if f.shape is Shape.ONE
     }
@@ -246,6 +249,8 @@ def _keeps_all(sums: Sums, readout: Readout) -> bool:
 def _rows(sums: Sums, readout: Readout) -> float | None:
     """Return how many rows a group is expected to have, or one of its blocks."""
     whole = sums.relation.expected_rows
+    # Nothing is known of how large groups are: rows are taken to be spread evenly over them, and over the blocks of
+    # one.
     blocks = len(sums.blocks) if any(feature.block is not None for feature in readout.features) else 1
     return None if whole is None else whole / max(len(sums.groups.grouped), 1) / blocks
 
@@ -296,6 +301,7 @@ def _wider(plan: MeasurementPlan, sums: Sums) -> Fraction:
     readouts = [output.readout for output in plan.outputs if isinstance(output, StatisticOutput)]
     added_up = any(feature.block is None for readout in readouts for feature in readout.features)
     noise = noise_ratio(sum(of_each, Fraction(0)) if added_up else max(of_each))
+    # A row's norm is more than S where squares, products or cells are measured: see `lattice.row_norm`.
     return max(noise, Fraction(1)) * (4 if sums.row_norm > sums.lattice else 1)
 
 

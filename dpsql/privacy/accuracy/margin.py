@@ -62,6 +62,7 @@ def noise_quantile(law: Law, weights: Sequence[float], level: float = LEVEL) -> 
     least = max(_NEGLIGIBLE, _PRODUCT ** (1 / max(len(size) - 1, 1)))
     shape = np.maximum(size / largest, least)
     low, high = 0.0, law.far * len(size)
+    # Each round keeps one of 64 parts: eight leave one in 2⁴⁸ of the first range. Its upper end is returned.
     for _ in range(_ROUNDS):
         grid = np.linspace(low, high, _QUANTILE_POINTS + 1)
         passed = int(np.count_nonzero(law.tail(grid[1:-1], shape) > 1 - level))
@@ -116,11 +117,13 @@ def _unit_reach(pieces: tuple[Piece, ...], level: float) -> float:
         return noise_quantile(pieces[0].law, pieces[0].weights, level)
     step = 2 * _REACH * math.sqrt(sum(piece.variance for piece in pieces)) / _POINTS
     spectrum = np.ones(_POINTS // 2 + 1, dtype=np.complex128)
+    # The transform of a sum of independent draws is the product of theirs, and of n alike a power.
     for piece, number in Counter(pieces).items():
         spectrum *= np.fft.rfft(_masses(piece, step)) ** (number * piece.times)
     law = np.fft.irfft(spectrum, _POINTS)[: _POINTS // 2]
     within = law[0] + 2 * np.cumsum(law[1:])
     first = int(np.argmax(within >= level)) + 1
+    # Masses are of values rounded to whole steps: what is in a step may lie half a step further out.
     return (first + 0.5) * step
 
 

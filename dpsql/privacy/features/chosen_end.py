@@ -106,6 +106,8 @@ class ChosenEnd:
             case Shape.SQUARE:
                 weights = add_weights({same: a**2, value: 4 * a * b}, scale_weights(count, a**2 + 2 * b**2 - 1))
             case Shape.PRODUCT:
+                # (a·u + b)·(c·w + d), over the rows that the feature counts; u and w are the values in the bounds that
+                # are asked for.
                 other = replace(value, x=same.y)
                 weights = add_weights({same: a * c}, {value: a * d}, {other: b * c}, scale_weights(count, b * d))
             case _:
@@ -133,6 +135,8 @@ class ChosenEnd:
         """Return the wide sums if `cut` rows counted that C takes off, of units that have twice as many."""
         if not self.wide.width:
             return estimates
+        # A unit with twice C rows is at n = C·e in the narrow bounds, and would be at 2·C·e in wide enough ones. With v
+        # = (n − M)/H the square 2v² − 1 grows by 2·(n₂ − n₁)·(n₁ + n₂ − 2M)/H², where n₁ + n₂ is three times C·e.
         more, half, middle = cut * float(self.each), float(self.wide.half), float(self.wide.middle)
         by_shape = {
             Shape.SIGNED: more / float(self.wide.magnitude),

@@ -118,6 +118,8 @@ def _scaled(arg: Expr, facts_of: Known) -> ScaledExpr:
         return ScaledExpr(arg, interval)
     if step == 1 and interval.low.denominator == interval.high.denominator == 1:
         return ScaledExpr(arg, interval, step)  # as most are
+    # Bounds of [0.05, 9.97] with a step of 0.1 become [0, 10]: the lattice has to have all multiples of the step that
+    # are in the bounds, and may have some more.
     low, high = math.floor(interval.low / step), math.ceil(interval.high / step)
     return ScaledExpr(arg, Interval(low * step, high * step), step)
 
@@ -255,6 +257,7 @@ def _designed(moments: Sequence[Moment], facts_of_expr: Known, prediction: Predi
 
 def _counted(option: Design) -> Design:
     """Return the design with the count of rows before all else."""
+    # `release_sums` compares the first coordinate with the threshold, and `least_count` sees that it is this one.
     return replace(option, features=tuple(dict.fromkeys((ONE, *option.features))))
 
 
@@ -343,9 +346,12 @@ def _apart(moments: Sequence[Moment], facts_of_expr: Known, prediction: Predicti
         _together([inside[i] for i in at], facts_of_expr, narrow=not whole, alike=prediction.alike) for at in members
     ]
     # Each block has its own best way, but what is added up must be readable in all of them: then all have the same.
+    # The same way in each block, as far as all have it: only a block of one value may have cells, as its last way.
     alike = list(zip(*ways, strict=False))
     best = [tuple(_best(options, prediction) for options in ways)]
     joined = [_joined(designs, common, conditions, members) for designs in (*alike, *best)]
+    # A feature of all rows can be read where each block has it. With sums from 0 in one block and from the middle in
+    # another there is no such feature, and the design is none.
     return [option for option in joined if set(_features(option.readouts)) <= readable_features(option.features).keys()]
 
 
@@ -357,6 +363,7 @@ def _joined(
     places = [(i, b, each) for b, at in enumerate(members) for i, each in zip(at, blocks[b].readouts, strict=True)]
     several = {i for i, b, _ in places if b and any(i in at for at in members[:b])}
     readouts = {i: each if i in several else each.within(b) for i, b, each in places}
+    # The block of the remaining rows has no condition: it is ELSE of the CASE that says in which block a row is.
     block_conditions = tuple(both(c, block.where) for c, block in zip(conditions, blocks, strict=False))
     return Design(features, where, tuple(readouts[i] for i in range(len(readouts))), block_conditions)
 

@@ -197,6 +197,7 @@ def inverted_width(
     ends = [_end(at, reached, possible, side) for side in (-1, 1)]
     nearest = _within(at, possible)
     value, (low, high) = shown(nearest), map(shown, ends)
+    # Neither end was cut off by what is possible: the interval has two sides.
     if least < ends[0] <= at <= ends[1] < most:
         shorter, longer = sorted((value - low, high - value))
         return shorter + (longer - shorter) * (0.5 if root is None else _share(longer / max(shorter, _TINY)))
@@ -214,6 +215,7 @@ def _share(ratio: float) -> float:
 
 def _end(at: float, reached: Callable[[float], float], possible: tuple[float, float], side: int) -> float:
     """Return the end of the interval on one side, by repeated substitution."""
+    # How far noise reaches depends on where the value is, and the end on how far noise reaches. A few rounds settle it.
     end = _within(at, possible)
     for _ in range(_ROUNDS):
         width = reached(end)
@@ -342,6 +344,7 @@ class Variance(Statistic):
         n, whole = row_count(readout, estimates), scale(readout).half ** (1 if self.root else 2)
         if n < 1:
             return whole
+        # The noisy n may be 1 or just above it, and n − 1 nothing: a factor of 2·n at most.
         mu, factor = mean(readout, estimates, n), n / max(n - 1, 0.5) if self.sample else 1.0
         less = _SQUARE * (reach(mean_weights(readout, mu)) / n) ** 2
 
@@ -477,6 +480,8 @@ class Correlation(Statistic):
             return 2.0
         s, t = float(at.first.variance), float(at.second.variance)
         spreads = [variance_weights(readout, at.first, FIRST), variance_weights(readout, at.second, SECOND)]
+        # The derivative has 1/s and 1/t in it. Where noise could have made s what it is, s may as well be 0, and
+        # nothing is known.
         if any(reach(weights) / n >= own for weights, own in zip(spreads, (s, t), strict=True)):
             return 1 + abs(r)
         less = [
@@ -776,6 +781,8 @@ def predicted_error(
 
     `loss` is the number of rows, in units of b, that weights by the number of rows take off.
     """
+    # In whole numbers, since the design is part of what a release is found again by: rounding that differs from one
+    # machine to the next could choose another one, and have the same question paid for twice.
     variances, read = coordinate_variances(features, name), readable_features(features)
     numerator, denominator = 1, 1
     for readout in readouts:
@@ -784,6 +791,7 @@ def predicted_error(
         for case in cases:
             noise = sum_variance(kind.gradient(readout, case), read, variances)
             a, b = (noise + lost**2 if lost else noise).as_integer_ratio()
+            # A variance of 0 would make the product 0, and all designs with it equally good.
             if a * _LEAST_SPREAD.denominator < b:
                 a, b = 1, _LEAST_SPREAD.denominator
             numerator, denominator = numerator * a**times, denominator * b**times

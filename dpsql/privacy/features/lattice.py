@@ -124,6 +124,8 @@ def lattice(features: tuple[Feature, ...], points: int = FINE, weight: int = HEA
     celled = any(feature.shape in CELLS for feature in features)
     squared = celled or any(feature.shape in _SQUARED for feature in features)
     most = min(math.isqrt(_PRODUCT // weight) if squared else _PRODUCT // weight, 2 * MOST_POINTS) // 2
+    # Cents in [0, 150] are exact if 2S is a multiple of 15,000. Several values need a common multiple. Where that is
+    # too large for 64 bits as many are exact as fit, and the others are rounded.
     least, rounded = 1, False
     for needed in dict.fromkeys(_needed(feature, scaled) for feature, scaled in _values(features)):
         together = math.lcm(least, needed or 1)
@@ -156,6 +158,7 @@ def _needed(feature: Feature, scaled: ScaledExpr) -> int:
     if feature.shape is Shape.SIGNED:
         return max(int(scaled.interval.magnitude / scaled.step), 1)
     own = scaled.own_points
+    # It is 2S that has to be a multiple; of an odd number S has to be one itself.
     return own if own % 2 else own // 2
 
 

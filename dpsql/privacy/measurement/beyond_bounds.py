@@ -59,6 +59,7 @@ class BeyondBounds:
         FROM (SELECT passenger_id AS u, CASE WHEN fare < 0 THEN 1 ELSE 0 END AS b0, … FROM trips) AS r GROUP BY u)
         """
         dialect = emitter.dialect
+        # Two tests a column, in the order in which `cells` are read: below, above.
         tests = [test for ref in self.columns for test in emitter.beyond(ref)]
         values = [f"CASE WHEN {test} THEN 1 ELSE 0 END AS b{i}" for i, test in enumerate(tests)]
         every = from_where(replace(self.relation, needed=()), TRUE, [], self.bound.unit, emitter)

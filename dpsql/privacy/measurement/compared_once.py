@@ -38,8 +38,12 @@ def compared_once(
         raise refused_margin("dpsql.margin() of a total over groups that have rows in common is not known")
     if any(isinstance(output, StatisticOutput) and output.shrunk for output in plan.outputs):
         raise refused_shrunk("and these have rows in common", "Write avg(x) by itself, or group by a key of the rows.")
+    # SELECT v.d, ward, count(*) FROM (VALUES (10), (20)) AS v(d) JOIN labs ON value < v.d GROUP BY 1, 2
+    # Measured by ward and stretch (below 10, from 10 to 20); the group (20, a) is read off both stretches of ward a.
     own = [place for place, key in enumerate(keys) if _of_constants(key, comparison)]
     others = [place for place, key in enumerate(keys) if place not in own]
+    # A key of constants and rows together, such as value − d, is another one for each constant: it can't be measured
+    # once.
     if any(_reads(keys[place], comparison) for place in others):
         return plan
     try:
@@ -116,6 +120,8 @@ def _apart(ranges: Sequence[range]) -> Sequence[tuple[range, int]]:
     """Return the parts of ranges, and in how many of these each is."""
     if len(ranges) == 1:
         return [(ranges[0], 1)]
+    # Two constants may have one key, and their ranges rows in common, which count twice, as they do in a join: 0 … 3
+    # and 2 … 5  →  0 … 2 once, 2 … 3 twice, 3 … 5 once.
     ends = sorted({end for each in ranges for end in (each.start, each.stop)})
     parts = ((range(start, stop), sum(start in each for each in ranges)) for start, stop in pairwise(ends))
     return [(part, number) for part, number in parts if number]
@@ -130,6 +136,7 @@ def _added_up(
 ) -> AddedUp:
     of_stretches = dict[tuple[Cell, ...], dict[int, int]]()
     for place, cells in enumerate(measured.shown):
+        # The stretch is the last key of what is measured. A row that matches no constant has none.
         if isinstance(stretch := cells[-1], int):
             of_stretches.setdefault(tuple(cells[:-1]), {})[stretch] = place
     lines, chains = [], dict[tuple[Cell, ...], list[int]]()

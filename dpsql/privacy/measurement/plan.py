@@ -49,6 +49,8 @@ def require_scope(
         AccessDenied: a key depends on a column that identifies units of some kind, or on a public copy of it.
         Unsupported: the statement is too large.
     """
+    # Whatever is computed of a unit's name may still tell it: a key is refused for such a column anywhere in it, unless
+    # all that is asked of that is whether it is NULL.
     single = identifying_columns(relation, rows)
     for ref in (ref for key in keys for ref in _told(key)):
         if (ref.source, ref.name) in single:
@@ -559,6 +561,8 @@ def pay_parts(plan: MeasurementPlan, epsilon: Fraction) -> MeasurementPlan:
     Raises:
         Unsupported: that is too little for a part to say anything.
     """
+    # Here ε is known, and with it how far a mechanism reaches: what would say next to nothing is refused before it is
+    # paid for.
     parts = tuple(
         part.paying(epsilon) if isinstance(part, Histogram) else replace(part, epsilon=epsilon) for part in plan.parts
     )
@@ -615,6 +619,8 @@ def least_count(measurement: Sums) -> int:
     Raises:
         InternalError: that coordinate is not one of a single cube, whose law the threshold is made for.
     """
+    # A threshold is made for the law of one coordinate of one cube. Of another design it could be too low, and show
+    # keys of single units: so this is seen to, and not only believed.
     block, *others = measurement.blocks
     if others or block.norm is not Norm.LARGEST or measurement.features[0] != ONE:
         raise InternalError

@@ -121,10 +121,14 @@ class Builder:
         self._margins = {
             _place(a.of) for a in aggregates if isinstance(a, asked.Margin) and isinstance(a.of, asked.Quantile)
         }
+        # Counts, sums, means and spreads are read off one measurement, however many there are: one charge, one scale of
+        # noise. Each quantile and each distinct count is one more, and the statement's ε is divided by their number.
         summed = [(i, a) for i, a in enumerate(aggregates) if _is_summed(a)]
         self._of_distinct_values = [of for a in aggregates if isinstance(of := _measured_of(a), asked.OfDistinct)]
         self._keys = keys
         outputs = dict(zip((i for i, _ in summed), self._statistics([a for _, a in summed]), strict=True))
+        # Keys that the policy does not declare are shown by how many rows or units have them, so that these are counted
+        # whatever is asked. SELECT DISTINCT asks for no number: then units are counted, and only the keys are released.
         if self._delta and not self._parts:
             finding = self._counting(TRUE)
             self._parts.append(finding if aggregates else replace(finding, distinct=CountOf.UNITS))
@@ -132,6 +136,8 @@ class Builder:
             if index not in outputs:
                 outputs[index] = self._other(aggregate, keys)
         found_out = self._delta or any(isinstance(part, KeySearch) for part in self._parts)
+        # Conditions on keys may leave no group that there could be. Then there is nothing to measure, and nothing to
+        # pay for.
         empty = not self._groups.grouped and not found_out
         parts = () if empty else tuple(self._parts)
         return MeasurementPlan(self._groups, parts, tuple(outputs[i] for i in range(len(aggregates))))
@@ -245,6 +251,8 @@ class Builder:
         """Return the measurement of the number of rows, which is also the frame of every other sum."""
         role = self._role
         bound = (
+            # Where keys are found, a unit may be in C groups at most. Weights do not see to that: one with 1,000 rows
+            # in as many groups would move all of their counts, each a little. The first C rows lie in C groups at most.
             replace(self._bound, form=Form.TRUNCATE)
             if self._delta and self._bound.form is Form.REWEIGHT
             else self._bound
@@ -280,6 +288,7 @@ class Builder:
         match aggregate:
             case asked.Extreme(name=name, arg=arg, where=where):
                 return replace(self._extreme(arg, where, Fraction(int(name == "max"))), ordered=aggregate.ordered)
+            # percentile_cont(0) and (1) are the smallest and the largest value: they have the mechanism of MIN and MAX.
             case asked.Quantile(arg=arg, where=where, points=(point,), array=False) if point in {0, 1}:
                 return replace(self._extreme(arg, where, point), ordered=aggregate.ordered)
             case asked.Quantile(arg=arg, where=where, points=points, array=array):
@@ -312,6 +321,8 @@ class Builder:
         """
         single = isinstance(aggregate, asked.Distinct)
         present = _not_null(aggregate.arg) if isinstance(aggregate, asked.Distinct) else TRUE
+        # Keys are found once, by the first part of the plan; all others have no δ, and are read for the keys that it
+        # shows.
         counting = replace(self._counting(both(aggregate.where, present)), delta=Fraction(0))
         if single and aggregate.args == (self._bound.unit,):
             return replace(counting, bound=self._unit_bound(), distinct=CountOf.UNITS)
@@ -335,6 +346,8 @@ class Builder:
         alike = [other for other in self._of_distinct_values if (other.arg, other.where) == (of.arg, of.where)]
         moments = [asked.Moment(name, (of.arg,)) for name in dict.fromkeys(other.name for other in alike)]
 
+        # `_distinct` leaves out rows without a value, so that here the argument is never NULL, and needs no count of
+        # its own.
         def facts_of(expr: Expr) -> Facts:
             return replace(self._known(expr), nullable=False) if expr == of.arg else self._known(expr)
 
@@ -348,6 +361,7 @@ class Builder:
         """Return in how many groups a unit can be: in one if there is one, else in as many as it may, as it may have rows."""
         single = self._bound.form is Form.UNIQUE
         if single or not self._groups.keys:
+            # `single` is a promise of the engine's constraint. Only with it may `_of_units` do without DISTINCT.
             return replace(self._bound, rows=1, form=Form.UNIQUE, single=single, up_to=None)
         bound = self._bound if self._bound.most_groups is None else self._bound.at_most(self._bound.most_groups)
         listed = len(self._groups.grouped) or bound.rows  # none are listed where they are selected
@@ -395,6 +409,8 @@ def is_value(arg: Expr, value: Value) -> Expr:
     if branch is not None and isinstance(branch[1], Const) and isinstance(branch[2], Const):
         condition, chosen, other = branch
         if isinstance(chosen, Const) and isinstance(other, Const) and chosen.value != other.value:
+            # CASE takes ELSE where the condition is NULL, too. So the other value is had where the condition is not
+            # true, which is more than where it is false.
             holds = Apply("is_true", (condition,), SqlType.BOOLEAN)
             if value == chosen.value:
                 return condition
@@ -506,6 +522,7 @@ def _of_enough(
         )
     relation, bound = contribution_bound(relation, context)
     counted = _ROWS if bound.form is Form.UNIQUE else asked.Distinct(bound.unit)
+    # With `min_units`, `measure` would come back here, for ever.
     free = replace(context, role=replace(context.role, min_units=None))
     return measure(relation, keys, sets, (*aggregates, counted), free).told_by_last(least)
 
@@ -526,6 +543,8 @@ def _measured(
     env = refine_by_predicate(refs(*keys, *exprs), relation.condition, context.declared)
     if env is None:
         refuse_undeclared_numbers(relation, relation.condition, context.declared)
+        # A condition that no row can satisfy, such as a = 1 AND a = 2: the answer is public, and costs nothing. What
+        # the policy does not let anybody ask is refused before, so that no contradiction is a way around it.
         return _impossible(relation, keys, sets, aggregates, bound, context)
     refuse_undeclared_numbers_in(relation, written, context.declared)
     facts_of = _known(env, context.declared)
@@ -536,6 +555,8 @@ def _measured(
     every, delta = _groups(keys, relation, env, context)
     fixed = replace(bound, up_to=None) if delta else bound  # the rules by which keys are found are made for one C
     build = partial(Builder, relation, every, fixed, alike=context.alike)
+    # Some aggregates need no measurement: their FILTER lets no row pass, or the policy knows the answer. They are taken
+    # out, the others are planned, and the outputs put together again in the order of the SELECT list.
     possible = [a for a in aggregates if is_possible(a, relation, context.declared)]
     voted = {a: a if delta else _as_vote(a, env) for a in possible}
     known = {a: known for a in possible if (known := _known_output(voted[a], relation, env, context.declared))}
@@ -547,6 +568,9 @@ def _measured(
         read |= {**known, **dict(zip(never, _of_no_rows(never, keys, build, facts_of, role), strict=True))}
         plan = replace(plan, outputs=tuple(read[a] for a in aggregates))
     if delta and role.mechanism is MechanismName.CUBE and bound.form is Form.REWEIGHT:
+        # A second plan for the same answers: keys are found first, by how many units have them, and all else is
+        # measured of those. `choose_plans` takes, at the ε that is paid, the one whose keys need fewer units to be
+        # shown.
         search = KeySearch(relation, every, replace(fixed, rows=bound.groups, form=Form.TRUNCATE), delta)
         build = partial(Builder, relation, every, bound, finder=search, alike=context.alike)
         other = build(Fraction(0), role, facts_of).plan(aggregates, keys)
@@ -646,6 +670,8 @@ def _planned(
         return builder(delta, context.role, facts_of).plan(asked_for, keys)
 
     if hides or _ROWS in aggregates:
+        # Empty groups are hidden by their noisy count. Where nobody asks for it, it is measured beside, and its output
+        # left out.
         wanted = aggregates if _ROWS in aggregates else (*aggregates, _ROWS)
         plan = planned(wanted)
         plan = _counted(plan, wanted, _ROWS, len(aggregates), hides=hides or (declared and _ranks(plan, context)))
@@ -696,6 +722,8 @@ def _counted(
 
 def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:
     """Return the plan whose rows are those of every grouping set: sums of the finest groups, at no further cost."""
+    # ROLLUP measures the finest groups alone: a total is the sum of noisy numbers, post-processing. Medians and
+    # distinct counts of groups do not add up to those of all, and groups that a threshold has hidden would be missing.
     summable = all(isinstance(part, Sums) and part.distinct is CountOf.ROWS and not part.delta for part in plan.parts)
     margins = (
         isinstance(o, ComputedMarginOutput) or (isinstance(o, StatisticOutput) and (o.margin or o.shrunk))
@@ -726,6 +754,8 @@ def _groups(keys: Sequence[Expr], relation: Relation, env: Env, context: Plannin
         return NO_KEYS, Fraction(0)
     limit, delta = context.role.max_groups, context.role.per_query.delta
     try:
+        # Declared groups first: nothing has to be found out for them, and δ is 0. Only where keys are not declared, or
+        # have too many values to be listed, are they found; for a role without δ the refusal stands.
         return groups(keys, relation, env, context.rows, limit), Fraction(0)
     except (MissingBounds, Unsupported) as refusal:
         if not delta or (isinstance(refusal, Unsupported) and not lists_too_many(refusal)):

@@ -126,7 +126,10 @@ def shares(
     plans = choose_plans(plans, epsilon, role.least_epsilon)
     # The engine's statement, and its readings, depend neither on ε nor on δ, and are written once.
     written = [[_Written.of(part, emitter) for part in plan.parts] for plan in plans]
+    # Written before the price is known: a measurement's identity leaves out its ε, by which its releases are told
+    # apart.
     unpaid = [_parts(plan, written_parts) for plan, written_parts in zip(plans, written, strict=True)]
+    # Two scopes of a statement may measure the same: what has one identity is made, and paid for, once.
     distinct = {part.identity: part for parts in unpaid for part in parts}
     searches = {part.bound_by.identity for part in distinct.values() if part.bound_by is not None}
     finding = sum(1 for part in distinct.values() if part.cost.delta)

@@ -155,6 +155,7 @@ class LatticeValues:
         return self._emitter.dialect.product_type(most)
 
     def _name(self, text: str) -> str:
+        # By its text: what two statistics need of a row is computed once for both.
         return self.named.setdefault(text, f"f{len(self.named)}")
 
 
@@ -249,6 +250,8 @@ class Sums:
 
     def reader(self) -> Callable[[Sequence[int]], tuple[int, ...]]:
         """Return the function from the engine's columns to the features' sums, as integers; it is used for every group."""
+        # Whole numbers from the engine to the noise. Doubles would round, and in another way for each order of the
+        # rows: two databases that differ in a unit could then differ by more than `sensitivity`.
         place = {column: index for index, column in enumerate(self.columns())}
         made = [(f.shape, [place[column] for column in _columns(f, self.valued)]) for f in self.features]
         s, size = self.lattice, self.row_norm
@@ -288,6 +291,8 @@ class Sums:
         sums = [values.summed(column, weighted=weighted) for column in columns]
         norm = self._norms(values, columns, alone=weighs_norms) if self.bound.form is Form.REWEIGHT else None
         if scan.maybe_heavy:
+            # Most units have no more than C rows. So all rows are summed without weights in one scan, and the rows of
+            # heavy units, which are weighed, in another: see `engine_sql` for why both together are the same integers.
             plain = (values.summed(column, weighted=True, apart=True) for column in columns)
             every = [HeavySum(p, "v" if c.by_value else "w", s) for p, c, s in zip(plain, columns, sums, strict=True)]
             return scan.heavy_apart(values.row_values, every, norm=norm)
@@ -325,6 +330,7 @@ class Sums:
         keys = () if self.distinct is CountOf.ROWS else self.groups.keys
         scan = BoundedScan.of_units(self.relation, self.where, keys, used, self.bound, emitter)
         if columns:
+            # By the very texts of the sums: C is chosen by the norms that rows will then be weighed by.
             lattice = LatticeValues(emitter, self.bound, self.lattice, self.block_conditions, in_steps=True)
             norm = Norms(lattice.norm(columns), lattice.points)
             return scan.per_unit(scan.steps(lattice.row_values), norm.total(emitter.dialect))
@@ -383,6 +389,8 @@ class Sums:
 
     def _of_units(self, emitter: Emitter) -> str:
         """Count each unit once a group: over the distinct pairs of unit and group, of which a unit has some C."""
+        # WITH r AS (SELECT DISTINCT u, keys …), h AS (SELECT u AS hu, ⌊W·C / max(count(*), C)⌋ AS w FROM r GROUP BY 1)
+        # SELECT keys, sum(w) FROM r JOIN h ON u = hu GROUP BY keys
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, [], self.bound, emitter).told_apart()
         pairs = scan.rows((), distinct=not self.bound.single)
         if self.bound.form is not Form.REWEIGHT:  # selection keeps C pairs of unit and group
@@ -395,6 +403,8 @@ class Sums:
         """Count each value once a group, after keeping at most C pairs of group and value for each unit."""
         scan = BoundedScan.of(self.relation, self.where, self.groups.keys, self.values, self.bound, emitter)
         rows = scan.rows([f"{text} AS x" for text in self._named_values(emitter)], distinct=True)
+        # A value that two units have counts once. So a unit that is taken away takes those of its C values with it that
+        # nobody else has, and no others.
         return scan.grouped(rows, ["count(DISTINCT x)"], ["x"])
 
     def _of_tuples(self, emitter: Emitter) -> str:

@@ -63,6 +63,7 @@ def maximum(
     own, each = epsilon * _THRESHOLD, epsilon * (1 - _THRESHOLD)
     offsets = geometric(entropy, mass / own, groups)
     all_units = max(histogram.sum(axis=1, dtype=np.float64).max(initial=0.0), 0.0)
+    # A number that does not fit into 64 bits would wrap around without an error, to a large negative one.
     narrow = all_units + max(offsets, default=0) < _WIDE
     counts = histogram if narrow else histogram.astype(np.object_)
     through, offset = counts.cumsum(axis=1), np.array(offsets, np.int64 if narrow else object)[:, None]
@@ -72,6 +73,7 @@ def maximum(
     heads = coins(entropy, above.ravel().astype(np.uint64 if narrow else object), each / mass).reshape(above.shape)
     heads[:, -1] = True
     first = heads.argmax(axis=1)
+    # The first column stands for "too few units", and all buckets one place further to the right.
     chosen: NDArray[np.int64] = np.where(first == 0, buckets, first - 1)
     return chosen
 

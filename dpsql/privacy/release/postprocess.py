@@ -77,6 +77,7 @@ def added_up(sums: AddedUp | None, read: Callable[[int], Found]) -> Callable[[in
     measured = [
         read(place) for place in range(max((run.places.stop for line in sums.lines for run in line), default=1))
     ]
+    # Sums up to each place: a run of measured groups is one difference then, however long it is.
     through = {feature: [0.0, *accumulate(found[feature] for found in measured)] for feature in measured[0]}
     lines: list[Found] = [
         {
@@ -86,6 +87,7 @@ def added_up(sums: AddedUp | None, read: Callable[[int], Found]) -> Callable[[in
         for line in sums.lines
     ]
     for chain in sums.rising:
+        # Counts alone: what has more rows has no smaller count, but its sum of values may be smaller.
         if all(ONE in lines[place] for place in chain):
             for place, count in zip(chain, risen([lines[place][ONE] for place in chain]), strict=True):
                 lines[place] = {**lines[place], ONE: count}
@@ -113,6 +115,8 @@ def margins_of(sums: AddedUp | None, place: int, margins: Mapping[int, Margins])
 
 def risen(numbers: Sequence[float]) -> list[float]:
     """Return the numbers that never fall which are nearest in least squares."""
+    # 3, 5, 1  →  3, then 5 and 1 pooled to 3 and 3: a new number that is below the pool before it is averaged with
+    # that, and the new pool with the one before, until none falls.
     pools: list[tuple[float, int]] = []
     for number in numbers:
         mean, size = number, 1
@@ -147,6 +151,7 @@ def format_number(value: float | None, type_: str) -> CellText:
         return None
     if type_ in _WHOLE:
         # Noise knows no limit, the type does.
+        # PostgreSQL would refuse a number beyond the type, and the answer that was paid for with it.
         most = _WHOLE[type_]
         return str(min(max(round(value), -most - 1), most))
     if type_ == "real":
@@ -159,6 +164,7 @@ def format_number(value: float | None, type_: str) -> CellText:
         return format(
             _DIGITS.plus(Decimal(repr(value)).quantize(_LAST, ROUND_HALF_EVEN, _DIGITS).normalize(_DIGITS)), "f"
         )
+    # The shortest text that is read as the same double.
     return repr(value)
 
 
@@ -243,6 +249,8 @@ def rows(
     `draws` has what was released of every part of the plan; groups that are not `possible` are left out.
     """
     width = len(plan.groups.keys)
+    # The plan was made before anything was known: here its parts are as they were measured, with the C that was chosen
+    # and the ε that all their releases are worth together. Margins are of these.
     plan = replace(plan, parts=tuple(draw.measurement for draw in draws))
     nothing = replace(plan, parts=())
     lines: Iterable[_Line] = _lines(plan, draws, possible)
@@ -251,10 +259,13 @@ def rows(
         lines = _drawn_together(plan, lines, [(part, readout) for part, readout in drawn_together if part is not None])
     totals = None
     if any(isinstance(output, ComputedMarginOutput) and output.totals for output in plan.outputs):
+        # Totals need all lines before the first can be written. Other answers are written as they are read.
         lines = list(lines)
         totals = _Totals([line for line in lines if _has_enough(plan, line)])
     for line in lines:
         if not _has_enough(plan, line):
+            # Without GROUP BY there is one row, always. A group by keys that has too few units is left out, row and
+            # key.
             if not plan.groups.keys:
                 yield [None] * len(plan.outputs)
             continue
@@ -331,6 +342,8 @@ def _lines(plan: MeasurementPlan, draws: Sequence[Draws], possible: CanHaveRows 
     for by in plan.sets:
         if not by and not lines:
             yield _Line((None,) * len(every), by, [], [], {})  # the total of no groups
+        # A coarser row is shown if one of the groups that it is made of is, and then with the noise of all of them. The
+        # grand total is always there, as it is in PostgreSQL.
         kept = {_keys(line, by) for line in lines if not may_be_empty(line.estimates)}
         yield from (line for line in _together(lines, by, widest) if not by or line.keys in kept)
 
@@ -373,6 +386,7 @@ def _value(
     estimates = line.estimates
     match output:
         case GroupingOutput(keys=keys):
+            # GROUPING(a, b) of the row that is grouped by a alone is 01, so 1: the first argument is the highest bit.
             bits = ["0" if key in line.grouped_by else "1" for key in keys]
             return str(int("".join(bits), 2))
         case StatisticOutput():
@@ -481,6 +495,8 @@ class _Totals:
 
         Those that are in all of some totals have the keys of all of these; by inclusion and exclusion.
         """
+        # Larger sets of totals come first, so that what is in more of them is known, and taken off, when smaller ones
+        # are counted: of 40 groups in the year's total, 12 in the month's too, 28 are in the year's alone.
         exact: dict[tuple[frozenset[Total], float], int] = {}
         own = line.margins[part].unit
         subsets = [some for size in range(len(totals), 0, -1) for some in combinations(totals, size)]
@@ -593,6 +609,7 @@ def _element(point: CellText) -> str:
     """Return a value as an array's text has it."""
     if point is None:
         return "NULL"
+    # Always quoted: an unquoted NULL is no value in an array's text, and a comma would begin the next one.
     return '"' + point.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -607,6 +624,7 @@ def _point(
     part: Histogram, chosen: Sequence[int], place: int, output: QuantileOutput, type_: str, last: int | None
 ) -> CellText:
     """Return the public value that stands for a bucket, NULL for the extreme of too few rows."""
+    # The mechanism answers with the index after the last bucket where a group seems to have too few rows.
     bucket = chosen[place]
     if bucket >= part.number:
         return None

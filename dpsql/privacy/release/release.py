@@ -79,6 +79,8 @@ class Release:
         numbers, keys, *chosen = json.loads(zlib.decompress(stored))
         read = None if keys is None else [tuple(_read(cell) for cell in key) for key in keys]
         release = cls(numbers, read, ChosenBound(*chosen) if chosen else None)
+        # These very bytes: another version of zlib may write the same numbers otherwise, and two would look like two
+        # releases.
         release._written.append(stored)
         return release
 
@@ -129,6 +131,8 @@ def release_keys(exact: ExactSums, entropy: Entropy, rule: SelectionRule | None)
     """Return the keys that their units' number, with its noise, shows; no number is released."""
     if exact.keys is None or not isinstance(rule, GaussianSelection):
         raise InternalError
+    # The keys are in an order of their own by now (`exact._candidates`): which key gets which draw tells nothing of the
+    # rows.
     kept = rule.shown(entropy, [row[0] for row in exact.coordinates])
     chosen = [key for key, keep in zip(exact.keys, kept, strict=True) if keep]
     return Release([[0] for _ in chosen], chosen)

@@ -176,6 +176,7 @@ def next_payment(
         return None
     # Another payment at the same ε would give the same release.
     paid = {measurement.epsilon for measurement, _ in draws.drawn}
+    # Releases are stored by the ε that was paid for them, so that a step that was paid already would bring nothing new.
     free = [epsilon for epsilon in ladder[: bisect_right(ladder, left)] if epsilon not in paid]
     if not free:
         return None
@@ -236,6 +237,7 @@ def _of_sums(
     step = max(_first(sums, readout, group, error, ladder) for readout in readouts)
     if step == len(ladder):
         return ladder[-1]
+    # Releases add up by the squares of their ε: to be worth w together with what is there takes √(w² − now²).
     return together((ladder[step],), less=now) if ladder[step] > now else now
 
 
@@ -300,6 +302,7 @@ def _first(sums: Sums, readout: Readout, group: _Group, target: Fraction, ladder
         width = margins.times(sums.epsilon / epsilon).spread(readout, group.estimates, _TYPICAL)
         return width is None or width > allowed
 
+    # Noise falls as ε grows, so that steps which are too noisy all stand before the others.
     return bisect_left(ladder, 1, key=lambda epsilon: 0 if exceeds(epsilon) else 1)
 
 
@@ -311,6 +314,7 @@ def _middle(draws: Draws, readout: Readout) -> _Group | None:
     if not groups or widest is None:
         return None
     least = widest.half_width(_COUNT if ONE in groups[0][0] else readout, groups[0][0]) or 0.0
+    # Empty groups have noisy counts, too: a thousand of them could add up to more rows than there are in the others.
     present = [(group, i) for group, i in groups if count(group) > least]
     left = sum(count(group) for group, _ in present) / 2
     for group, i in present:

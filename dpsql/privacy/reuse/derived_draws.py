@@ -76,6 +76,8 @@ class DerivedDraws(Draws):
 
         def margins(place: int | None) -> Margins:
             group = self._widest if place is None else place
+            # By their texts: `<` of sets asks whether one is part of the other, which is no order. Groups that are made
+            # in the same way, as most weeks of a year are, share one `Margins`.
             made = tuple(sorted(self._made_of(group).items(), key=repr))
             if made not in remembered:
                 remembered[made] = self._margins(base, made, most)
@@ -110,6 +112,8 @@ class DerivedDraws(Draws):
             size = math.sqrt(number / copies)
             for _ in range(copies):
                 first = len(laws) // max(len(base.laws), 1) * coordinates
+                # Each released group has drawn noise of its own, so that the margin is that of independent draws: the
+                # coordinates of the next copy get places of their own behind those of the one before.
                 laws += [(law, tuple(first + place for place in places)) for law, places in base.laws]
                 for feature, terms in self.lens.terms.items():
                     onto = readable.setdefault(feature, {})

@@ -83,6 +83,8 @@ class _GroupLines:
         place = _places(wanted.groups.shown)
         if place is None:
             return None
+        # For each released group the keys that its rows have in the wanted question: (2024-03-05, cash) by week is
+        # (2024-03-04). Without wanted keys all lie in the one group ().
         shown = zip(*columns, strict=True) if columns else [()] * len(told.groups.shown)
         return cls(among, cells, [place.get(key) for key in shown], len(wanted.groups.shown))
 
@@ -94,6 +96,8 @@ class _GroupLines:
     def of_rows(self, conditions: Conditions) -> tuple[Lines, Conditions] | None:
         """Return the groups in whose rows conditions hold, by wanted group, and the conditions that groups do not decide."""
         kept, left = [True] * len(self.places), set[Expr]()
+        # A join that only the wanted question has leaves out rows without a partner. Whether a released group's rows
+        # have one has to be the same for all of them, or nothing can be read off its numbers.
         items = [lookup for lookup in self.among.lookups if lookup.adds and lookup.join is not Join.LEFT]
         for item in items:
             values = self.cells.of(item)
@@ -103,6 +107,8 @@ class _GroupLines:
         for condition in conditions:
             values = self.cells.of(condition)
             if values is None:
+                # The groups do not decide it. A sum over the rows for which it holds may have been released, and is
+                # looked for later.
                 left.add(condition)
             else:
                 kept = [k and v is True for k, v in zip(kept, values, strict=True)]
@@ -161,6 +167,7 @@ class _SumTerms:
         if not left:
             count_feature = Feature(Shape.ONE, block=block)
             return (Term(Fraction(1), lines, count_feature),) if count_feature in self._readable else None
+        # Σ SIGN is 2·N(c) − N, so that N(c) is half of both together.
         half = Fraction(1, 2)
         sign, count_feature = self._feature(Shape.SIGN, left, block), Feature(Shape.ONE, block=block)
         if sign is None or count_feature not in self._readable:
@@ -179,6 +186,8 @@ class _SumTerms:
             yield None
             return
         lines, left, block = placed
+        # A sum from 0 may have been taken with weights of its own, no smaller than those of the count. A value from the
+        # middle is made of both, m·N + h·U, and would be off where heavy units' rows weigh differently in them.
         signed = shape is Shape.SIGNED or self.told.bound.weighs_alike
         for other in (Shape.SIGNED, Shape.VALUE) if signed else (Shape.VALUE,):
             same = self._scaled_alike(x, left, block, other)
@@ -199,6 +208,7 @@ class _SumTerms:
         for feature in self._readable:
             alike = feature.shape is shape and feature.block == block and normal_form(feature.where) == left
             if alike and feature.x is not None and feature.x.expr == x.expr:
+                # Narrower released bounds have clamped values that the wanted sum has in full.
                 within = feature.x.interval.hull(_ZERO) if shape is Shape.SIGNED else feature.x.interval
                 return feature if within.low <= x.interval.low and x.interval.high <= within.high else None
         return None
@@ -239,6 +249,8 @@ class _SumTerms:
         lines, left = entry
         for block, condition in enumerate(self.told.block_conditions):
             said = normal_form(condition)
+            # A block has sums of its own rows. So its condition is said by reading these, and is not asked for a second
+            # time.
             if said <= left:
                 return lines, left - said, block
         return lines, left, None
@@ -352,6 +364,7 @@ def lens(
     if not _is_alike(wanted, told):
         return None
     among = among_rows(_rows(wanted), _rows(told), declared.rows, enforced)
+    # The same rows may belong to two kinds of units. Noise that covers a passenger's rows does not cover a driver's.
     if among is None or _renamed_unit(among, wanted) != told.bound.unit:
         return None
     groups = _GroupLines.of(among, wanted, told, declared)
@@ -371,6 +384,8 @@ def _is_alike(wanted: Sums | Histogram, told: Sums | Histogram) -> bool:
         return False
     match wanted, told:
         case Sums(), Sums():
+            # Where keys were found, those that few have are missing from the release, and any total of it would lack
+            # them.
             return wanted.distinct is told.distinct and not wanted.delta and not told.delta
         case Histogram(), Histogram():
             alike = (wanted.points, wanted.extremes) == (told.points, told.extremes)
@@ -406,6 +421,7 @@ def _as_it_is(groups: _GroupLines, wanted: Sums | Histogram, told: Sums | Histog
         return None
     if isinstance(wanted, Histogram) or isinstance(told, Histogram):
         alike = isinstance(wanted, Histogram) and isinstance(told, Histogram) and _is_same(groups, wanted.x, told.x)
+        # A sum over none of the released groups is 0. A bucket that was chosen for none of them does not exist.
         return Lens((of_rows[0],), {}) if alike and all(of_rows[0]) else None
     values = tuple(map(groups.among.renamed, wanted.values))
     features = {f: _renamed(groups, f) for f in wanted.readable}
