@@ -56,6 +56,7 @@ def servable(file: Path, served: Policy | None = None) -> Config:
         ConfigError: it can't be.
     """
     config = load(file)
+    # What the running server's own shadow has read already needs no other shadow to be started for it.
     unchanged = served is not None and _read_by_shadows(served) == _read_by_shadows(config.policy)
     if not unchanged and (config.policy.views or any(role.where for role in config.policy.roles.values())):
         _try_in_shadow(config)
@@ -123,6 +124,7 @@ def gateway_of(
     made = roles_of(config), rows_of(public), oracle(Settings(), ORACLE)
     policy = make_database(shadow, config.policy, *made, epoch=epoch)
     parts = (policy, engine, ledger, oracle, public.declared, public.rows, entropy)
+    # Which statements have been tried outlives a restart, beside the secret: in a place that is not emptied with the shadow.
     file = secret_file(config.shadow, config.file.parent).with_name("tried")
     trial = open_trial(policy, (public.rows, public.declared), engine, shadow.dsn, config.trial, file)
     accounts = _accounts_of(config, engine)
@@ -141,6 +143,7 @@ def _accounts_of(config: Config, engine: Engine) -> AccountStore | None:
 
 def contents_of(epoch: int, public: Public) -> str:
     """Return what the shadow's tables depend on beside the policy: the epoch, and a hash of the public rows."""
+    # `build` compares it with what the shadow's tables were made of: where it is another text, public rows are written anew.
     return f"{epoch} {hashlib.sha256(repr(public.rows).encode()).hexdigest()}"
 
 
@@ -165,6 +168,7 @@ def start_shadow(config: Config, post: ProcessSlot | None) -> Postgres:
             sandbox = Sandbox.as_needed(need)
             if not sandbox.is_whole:
                 _LOG.warning("the sandbox is not whole: %s", sandbox)
+            # `shadow`, `shadow-2`, `shadow-3`: two PostgreSQLs can't run in one directory.
             if post is not None and post.number:
                 directory = directory.with_name(f"{directory.name}-{post.number + 1}")
             return Postgres.start(directory, account=account, sandbox=sandbox)
@@ -196,6 +200,7 @@ def listener_of(
         limits=Limits(
             unauthenticated=shares.unauthenticated,
             connections=shares.connections,
+            # Each process counts for itself, so each may keep its part of what one alone would.
             kept_by_all=Limits().kept_by_all // processes,
         ),
     )

@@ -30,6 +30,8 @@ class BoundedConnection(AsyncConnection[tuple[Any, ...]]):
         return await super().wait(self._counted(gen), *given, **named)
 
     def _counted(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        # A step of the protocol yields what it waits for, and then libpq reads all that the kernel has, into a buffer without
+        # a limit. What waits in the kernel is counted just before: a row that never ends is noticed while it is small.
         ready, received, waiting = None, 0, array("i", [0])
         while True:
             try:
@@ -40,5 +42,6 @@ class BoundedConnection(AsyncConnection[tuple[Any, ...]]):
             fcntl.ioctl(self.pgconn.socket, termios.FIONREAD, waiting)
             received += waiting[0]
             if received > MOST_AT_ONCE:
+                # The rest of the row is still on its way. Whoever wanted to keep the connection would have to read all of it.
                 self.pgconn.finish()
                 raise RowTooLong

@@ -33,11 +33,14 @@ class ByteLimitedCache(Generic[V]):
 
     def keep(self, key: Hashable, value: V) -> None:
         """Remember a value, unless it is larger than the whole cache."""
+        # Weighed before the lock is taken: to walk through a large value takes longer than all that is done below.
         size = self._weigh(key) + self._weigh(value) + _EACH
         with self._lock:
+            # First, so that a value which is too large leaves no older one behind under its key.
             self._forget(key)
             if size > self._most:
                 return
+            # It ends: once nothing is left, `size` alone has room.
             while self.size + size > self._most:
                 self._forget(next(iter(self._entries)))
             self._entries[key] = value, size

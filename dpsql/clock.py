@@ -57,6 +57,8 @@ class StageTimes:
         """Count one more."""
         with self._lock:
             stage_time = self._stages.setdefault(stage, StageTime())
+            # 0.004 seconds count at 0.01, the first bound that is no less; more than 300 at the last place, which has no
+            # bound.
             stage_time.counts[bisect_left(BOUNDS, seconds)] += 1
             stage_time.seconds += seconds
 

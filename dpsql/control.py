@@ -22,6 +22,7 @@ from dpsql.errors import ConfigError
 
 _LOG = logging.getLogger("dpsql.server")
 _ROOT = 0
+# Linux's `struct ucred`: process, user, group. The kernel fills it in when a connection is made, whatever the peer says.
 _CREDENTIALS = struct.Struct("3i")
 _LONGEST = 16
 """Bytes of a word that a command says."""
@@ -35,6 +36,8 @@ Reload = Callable[[], Awaitable[str | None]]
 
 def _name(file: Path, number: int) -> str:
     """Return the name of a process's socket."""
+    # Hashed, for such a name has at most 107 bytes, and a path may be longer. Abstract names belong to a network namespace:
+    # from outside of a container its server is not found. `ss -xl | grep dpsql` lists the names that are there.
     return f"\0dpsql {hashlib.sha256(os.fsencode(file.resolve())).hexdigest()} {number}"
 
 
@@ -74,6 +77,7 @@ class ControlSocket:
             if _account(writer.get_extra_info("socket")) not in (_ROOT, os.geteuid()):
                 return
             word = (await reader.read(_LONGEST)).decode("ascii", "replace").strip()
+            # The conversation: "reload\n" → {"processes": 2, "wrong": null}, and the end. Any other word is hung up on.
             if word == "reload":
                 told = {"processes": self._processes, "wrong": await self._reload()}
                 writer.write(json.dumps(told).encode())
@@ -107,6 +111,8 @@ def ask_to_reload(file: Path) -> list[Verdict]:
     Raises:
         ConfigError: nobody of this account serves it.
     """
+    # Process 0 is asked without patience, so that "nobody serves this" is said at once. That the others are there is known
+    # then: one that is not has just died, and the supervisor begins it anew.
     first = _ask(file, 0)
     return [first, *(_ask(file, number, time.monotonic() + _PATIENCE) for number in range(1, first.processes))]
 
@@ -148,6 +154,7 @@ def _nobody(file: Path, number: int) -> ConfigError:
 def notify(**states: str) -> None:
     """Tell systemd, as `notify(READY="1", STATUS="serving taxi")`; a system without it keeps nobody from serving."""
     place = os.environ.get("NOTIFY_SOCKET", "")
+    # Either a path, or with @ for the 0 byte an abstract name. Other kinds of sockets (vsock:…) are not spoken to.
     if place[:1] not in ("/", "@"):
         return
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:

@@ -56,6 +56,7 @@ class DpsqlError(Exception):
     because: str | None = None
     """The short code of the rule by which dpsql refuses; it stands in one file of dpsql, that of the rule."""
 
+    # The key word has no default: a class without a SQLSTATE can't be written.
     def __init_subclass__(cls, *, sqlstate: str) -> None:
         cls.sqlstate = sqlstate
 
@@ -284,6 +285,7 @@ class Refusal:
 
     def error(self) -> DpsqlError:
         """Return a new exception."""
+        # These take no message, and so no message can be handed on to them.
         if issubclass(self.kind, _FixedError):
             return self.kind()
         if issubclass(self.kind, _RefusedByRule) and self.because is not None:

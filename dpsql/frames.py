@@ -54,6 +54,7 @@ class AnswerFrame:
         """Return a data frame of polars, which must be installed."""
         import polars as pl  # noqa: PLC0415  the caller's own
 
+        # Polars looks at the first hundred rows by itself to find a column's type: they may all be NULL.
         return pl.DataFrame(list(self.rows), schema=list(self.columns), orient="row", infer_schema_length=None)
 
     def plot(self, kind: str = "histogram", **options: Any) -> "go.Figure":
@@ -86,6 +87,7 @@ class AnswerFrame:
         texts = (_text(given[name], given.get(f"{name}{_MARGIN}")) for name in shown)
         return "".join(f"<td>{escape(text)}</td>" for text in texts)
 
+    # A column that the statement itself calls `x_margin` is one of its own where there is no `x`.
     def _is_margin(self, name: str) -> bool:
         return name.endswith(_MARGIN) and name.removesuffix(_MARGIN) in self.columns
 

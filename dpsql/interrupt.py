@@ -79,6 +79,8 @@ def wait_for(changed: threading.Condition, holds: Callable[[], bool], cancellati
             changed.notify_all()
 
     if cancellation is not None:
+        # If the cancel came before, `wake` is called here and now, by the thread that has the lock: a Condition's lock lets
+        # it in.
         cancellation.on_cancel(wake)
     changed.wait_for(lambda: holds() or (cancellation is not None and cancellation.requested))
     stop_if_cancelled(cancellation)
@@ -299,6 +301,7 @@ def uninterruptible() -> Iterator[None]:
     if effort is None:
         yield
         return
+    # Under the lock under which `end` is called: either it has raised already, and `pending` says so, or it finds the call.
     with _WATCHDOG.lock:
         effort.calls += 1
         pending = effort.ended > 0

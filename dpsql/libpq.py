@@ -6,6 +6,8 @@ PGCLIENTENCODING, PGOPTIONS, PGSSLMODE and others in the environment are meant f
 import os
 from collections.abc import Mapping
 
+# Each undoes a variable of the environment: PGHOSTADDR would lead to another machine than `host` says, PGSSLMODE=require
+# would fail where no TLS is spoken, and PGREQUIREAUTH=none refuse our own log-in.
 OWN: Mapping[str, str] = {
     "client_encoding": "UTF8",
     "options": " ",

@@ -41,9 +41,11 @@ class LocalConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def close(self) -> None:
         """Close the connection, then stop the server."""
+        # In this order: a server that stops waits for its clients' statements.
         super().close()
         server, self._server = self._server, None
         if server is not None:
+            # It closes standard input, at whose end the server stops, and reads on, so that no full pipe holds it up.
             server.communicate(timeout=_PATIENCE)
 
 
@@ -62,6 +64,7 @@ def connect(config: str | Path, *, role: str) -> LocalConnection:
         text=True,
     )
     try:
+        # The password stays here. The verifier goes through the pipe: arguments and environment can be read by others (ps).
         password = secrets.token_urlsafe(18)
         wanted = {"config": str(Path(config)), "role": role, "user": _USER, "verifier": str(Verifier.of(password))}
         where = _address(server, wanted)
@@ -79,6 +82,7 @@ def _address(server: subprocess.Popen[str], wanted: dict[str, str]) -> dict[str,
     assert server.stdout is not None
     server.stdin.write(json.dumps(wanted) + "\n")
     server.stdin.flush()
+    # A process that died before its first word has closed the pipe: the line is empty.
     said = json.loads(server.stdout.readline() or '{"failed": "the server did not start", "hint": null}')
     if "failed" in said:
         raise ConfigError(said["failed"], hint=said["hint"])

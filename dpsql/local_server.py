@@ -27,6 +27,8 @@ def main() -> None:
     Raises:
         ConfigError: there is no such role, or the configuration can't be used.
     """
+    # One line in, {"config": …, "role": …, "user": …, "verifier": …}, one line out, {"host": …} or {"failed": …}. Standard
+    # input then stays open as long as the other side lives: its end, also by a kill, is the word to stop.
     wanted = json.loads(sys.stdin.readline())
     _serve(load(Path(wanted["config"])), wanted["role"], User(wanted["user"], wanted["role"], wanted["verifier"]))
 
@@ -36,6 +38,7 @@ def _serve(config: Config, role: str, user: User) -> None:
     if role not in config.policy.roles:
         raise ConfigError(f'{config.file.name}: there is no role "{role}"; roles: {", ".join(config.policy.roles)}')
     with _shadow(config.shadow) as shadow:
+        # All users of the file are left out: this server is one person's, and its password exists in two processes only.
         own = replace(config, users={user.name: user}, listen=Listen("127.0.0.1", 0), web=None, shadow=shadow)
         asyncio.run(_until_end(own))
 
@@ -61,6 +64,7 @@ def _claimed(directory: Path) -> Iterator[bool]:
     """Keep a directory to ourselves until the block ends, and tell whether it is ours."""
     try:
         make_directory(directory.parent)
+        # The lock lies beside the directory, which the shadow may empty and make anew.
         lock = open_private(directory.with_name(f"{directory.name}.lock"), os.O_WRONLY | os.O_CREAT)
     except OSError:
         yield False

@@ -23,8 +23,10 @@ from dpsql.policy.model import NoiseLevel
 from dpsql.privacy.mechanisms.discrete_laplace import discrete_laplace
 from dpsql.privacy.mechanisms.quantile import quantile
 
+# A value is off by half a part at most, a millionth of the range: nothing beside noise of the whole range.
 PARTS = 2**20
 """Parts into which the declared range is divided."""
+# Within 1.96 standard deviations lie 95 % of a normal law, and within ln 20 times its scale 95 % of a Laplace law.
 _NORMAL = 1.959964
 _ODDS = math.log(20)
 _NAMES = {"average": "avg", "mean": "avg", "var": "variance"}
@@ -119,6 +121,7 @@ def noise(
         raise BadInput(f'no statistic "{statistic}": count, sum, mean, median, variance or histogram')
     if max_rows < 1:
         raise BadInput(f"max_rows is how many values may be one person's: at least 1, not {max_rows}")
+    # Categories are counted by what they are, so that no range is needed; buckets divide one.
     labels = _labels(kind, bounds, buckets)
     categories = labels is not None and buckets is None
     paid = _epsilon(epsilon, level, kind, expected_rows, max_rows, len(labels or (None,)))
@@ -151,6 +154,7 @@ def _count(asked: _Question, values: Sequence[object]) -> NoisyValue:
 
 def _sum(asked: _Question, values: Sequence[object]) -> NoisyValue:
     largest = max(abs(asked.low), abs(asked.high))
+    # In units of largest/PARTS the greatest value, of either sign, is PARTS: that is the most that one value moves the sum.
     scale = largest / PARTS
     exact = sum(
         round((asked.low + (asked.high - asked.low) * Fraction(k, PARTS)) / scale) for k in asked.places(values)
@@ -162,10 +166,14 @@ def _sum(asked: _Question, values: Sequence[object]) -> NoisyValue:
 
 def _mean(asked: _Question, values: Sequence[object]) -> NoisyValue:
     places = asked.places(values)
+    # Of 25 and 75 within 0 and 100: Σk = G and Σ(G − k) = G, so that upper is half of both, and the mean 50. The number of
+    # values, 2, is their sum divided by G; it is measured in the same cells, and costs nothing more.
     upper, lower = (max(cell, 0) for cell in asked.cells([sum(places), sum(PARTS - k for k in places)], PARTS))
+    # Noise can leave 0 of a few values. The sum of one value, at least, is what is divided by.
     total = max(upper + lower, PARTS)
     place = min(upper / total, 1.0)
     wide = float(asked.high - asked.low)
+    # The quotient's gradient, times √2 · scale, the standard deviation of Laplace noise.
     spread = math.hypot(place, 1 - place) * math.sqrt(2) * asked.rows * PARTS / float(asked.epsilon) / total
     told = float(asked.low) + wide * place
     margin, error = min(_NORMAL * spread, 1.0) * wide, min(spread * math.sqrt(2 / math.pi), 1.0) * wide
@@ -182,8 +190,12 @@ def _variance(asked: _Question, values: Sequence[object]) -> NoisyValue:
     unit = PARTS * PARTS
     cells = [max(cell, 0) for cell in asked.cells(exact, unit)]
     total = max(sum(cells), unit)
+    # (G − k)² + 2k(G − k) + k² = G²: the three cells of a value share out G², as one value of 0, ½ or 1 would be in one of
+    # them.
     mean, squares = (cells[2] + cells[1] / 2) / total, cells[2] / total
+    # Noise can make the difference negative. No variance of values within 0 and 1 is above a quarter.
     told = min(max(squares - mean**2, 0.0), 0.25)
+    # How far one more in each of the cells moves the variance, to the first order: its gradient, times `total`.
     weights = [square - squares - 2 * mean * (place - mean) for place, square in ((0.0, 0.0), (0.5, 0.0), (1.0, 1.0))]
     spread = math.hypot(*weights) * math.sqrt(2) * asked.rows * unit / float(asked.epsilon) / total
     wide = float(asked.high - asked.low) ** 2
@@ -198,6 +210,7 @@ def _median(asked: _Question, values: Sequence[object]) -> NoisyValue:
         counts[0, min(place * QUANTILE_BUCKETS // PARTS, QUANTILE_BUCKETS - 1)] += 1
     chosen = int(quantile(os.urandom, counts, Fraction(1, 2), asked.epsilon, asked.rows)[0])
     wide = asked.high - asked.low
+    # Chosen is a bucket, of which the middle is told, or the place behind the last: too few values for any.
     told = (
         None if chosen == QUANTILE_BUCKETS else float(asked.low + wide * Fraction(2 * chosen + 1, 2 * QUANTILE_BUCKETS))
     )
@@ -262,6 +275,8 @@ def _epsilon(
             return level_epsilon(_level(level), [output], contribution=rows, rows=share, cap=None)
         case _, None:
             try:
+                # By its text: 0.1 is a tenth, and not the number in double precision beside it. Infinity and NaN have no
+                # fraction.
                 epsilon = given if isinstance(given, Fraction) else Fraction(str(given))
             except (ValueError, ZeroDivisionError):
                 epsilon = Fraction(0)
@@ -284,6 +299,8 @@ def _level(level: str | int | None) -> NoiseLevel:
 def _number(value: object) -> Fraction | None:
     """Return a value exactly; None for what is missing, endless or no number."""
     try:
+        # NaN raises ValueError here, and infinity OverflowError: both count as missing, as no clamp would know where they
+        # belong.
         return None if value is None else Fraction(float(value) if not isinstance(value, int | Fraction) else value)  # type: ignore[arg-type]  # what is no number raises
     except (TypeError, ValueError, OverflowError):
         return None
@@ -291,6 +308,7 @@ def _number(value: object) -> Fraction | None:
 
 def _usual(scale: float) -> float:
     """Return the mean size of discrete Laplace noise."""
+    # E|Z| of P(Z = z) ∝ e^(−|z|/scale). Below a scale of a hundredth it is 0 for every purpose, and sinh soon overflows.
     return 1 / math.sinh(1 / scale) if scale > 1e-2 else 0.0
 
 

@@ -115,6 +115,7 @@ def _require_moved_ledger(path: Path, left: tuple[Path, ...]) -> None:
     """Refuse to create a ledger where another one was left behind: what was spent would be forgotten."""
     if path.exists() or opening.read_mark(path) is not None:
         return
+    # A mark without its ledger counts as well: it says that there was one, whose charges would be forgotten with it.
     for old in left:
         if old.exists() or opening.read_mark(old) is not None:
             raise ConfigError(
@@ -131,6 +132,7 @@ def _place(path: Path, formerly: Path | None, dataset: DataSet) -> Path:
     """
     if formerly is None or path.exists() or opening.read_mark(path) is not None:
         return path
+    # Only its mark is left. If that is ours, the ledger is missing, and opening it says so instead of beginning a new one.
     if not formerly.exists():
         marked = opening.read_mark(formerly)
         return path if marked is None or marked.dataset != dataset.name else formerly
@@ -185,6 +187,7 @@ def open_books(config: Config, way: OpeningWay, clock: Clock = system_clock) -> 
         ConfigError: one of them can't be used.
     """
     about = f"dpsql {version('dpsql')} serves {config.policy.dataset}, policy {config.policy.fingerprint}"
+    # Closed in reverse: first the trail, whose last line says that the server stops, then the ledger.
     with (
         closing(open_ledger(config, way, clock)) as ledger,
         closing(AuditTrail(place_of_trail(config), clock)) as trail,

@@ -20,6 +20,8 @@ from typing import Self
 _ABOVE = 0o711
 """Of directories above: the account of the shadow has to pass through, and need not see what is there."""
 _MODE = 0o600
+# No link is followed in the last step of a path; no child inherits the file; and a pipe that was planted there does not keep
+# us waiting for its other end.
 _OURS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -34,6 +36,7 @@ def make_directory(path: Path, mode: int = 0o700) -> None:
             if step.is_dir():
                 continue
             raise
+        # The umask may have taken bits off the mode of mkdir. It is set by a descriptor: the name may lead elsewhere by now.
         descriptor = os.open(step, os.O_RDONLY | os.O_DIRECTORY | _OURS)
         try:
             os.fchmod(descriptor, wanted)
@@ -44,6 +47,7 @@ def make_directory(path: Path, mode: int = 0o700) -> None:
 def open_private(path: Path, flags: int) -> int:
     """Open a plain file of ours that only we may read, or make one; return its descriptor."""
     try:
+        # To truncate is left for later: first it has to be seen that the file is ours.
         opened = os.open(path, (flags & ~os.O_TRUNC) | _OURS, _MODE)
     except OSError as error:
         if error.errno == errno.ELOOP:
@@ -89,6 +93,8 @@ def prepare_file(path: Path, beside: Iterable[str] = ()) -> None:
 def _require_private_file(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise _not_ours(path, "is no plain file")
+    # A second name: whoever may write to a directory on the same disk can link another file of ours to this name, and have us
+    # write over it.
     if status.st_uid != os.geteuid() or status.st_nlink > 1:
         raise _not_ours(path, "belongs to another account, or has a second name")
 
@@ -141,6 +147,7 @@ def _claimed(where: Path, prefix: str) -> tuple[Path, int]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        # The kernel lets go of the lock when the process ends, however it ends: a lock that can be had is a dead process's.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (path / _LOCK).exists():
             return path, lock
@@ -154,6 +161,7 @@ def _sweep(where: Path, prefix: str) -> None:
             seen = folder.lstat()
             if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
                 continue
+            # Without O_CREAT: a directory that somebody is just making has no lock yet, and is left alone.
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

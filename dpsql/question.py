@@ -101,6 +101,8 @@ class Cancellation:
 
     def on_cancel(self, stop: Callable[[], None]) -> None:
         """Call `stop` when a cancel comes; at once if it came already."""
+        # First remembered, then asked, as `cancel` first sets and then calls: whichever thread is faster, `stop` is called.
+        # It may be called twice.
         self._stops.append(stop)
         if self.requested:
             stop()
@@ -111,6 +113,7 @@ class Cancellation:
 
     def expire(self) -> None:
         """Ask the same because the session's time is up, unless somebody has asked before."""
+        # Who was first decides which of two errors with SQLSTATE 57014 the client reads: user request, or statement timeout.
         self.late = self.late or not self.requested
         self.cancel()
 

@@ -20,6 +20,7 @@ class RateLimitedLog:
 
     def warning(self, message: str, *args: object) -> None:
         """Log `message` with its `args`, a constant of the code; `args` may come from clients."""
+        # The key is the message without its arguments. Those are strangers', who could fill the dictionary with them.
         with self._lock:
             now = self._clock()
             if now - self._last.get(message, -_EVERY) < _EVERY:

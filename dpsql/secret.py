@@ -44,6 +44,7 @@ def _make(file: Path) -> None:
         with os.fdopen(handle, "wb") as out:
             out.write(secrets.token_bytes(_BYTES))
             out.flush()
+            # Only what is on the disk gets the name: a power cut leaves a whole secret, or none.
             os.fsync(out.fileno())
         # The second process takes the first one's.
         os.link(new, file)
@@ -55,6 +56,7 @@ def _make(file: Path) -> None:
 
 def _read(file: Path) -> bytes:
     with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW), "rb") as opened:
+        # Of the file that is open, not of its name, behind which there may be another one by now.
         mode = os.fstat(opened.fileno()).st_mode
         kept = opened.read()
     if not stat.S_ISREG(mode) or stat.S_IMODE(mode) & 0o077:

@@ -137,6 +137,7 @@ class RetiredEngines:
 
     def _close(self, engine: Engine) -> None:
         if engine in self._open:
+            # It may have been closed with the server before its time came.
             self._open.remove(engine)
             engine.close()
 
@@ -385,6 +386,7 @@ class Server:
         try:
             await self._serve_config(new, engine, public)
         except BaseException:
+            # It may have failed behind the point from which on the new engine answers.
             if engine is not self._engine:
                 engine.close()
             raise

@@ -44,6 +44,7 @@ class ServedPages:
 
         shown = self._certificate = certificate_of(web.tls)
         pages = Pages(web, site, most=most, tls=None if shown is None else shown.context)
+        # Remembered only once they are served: what could not be opened is neither shown certificates nor stopped.
         await pages.start()
         self._pages = pages
 

@@ -85,6 +85,8 @@ class Supervisor:
         self._all_ready = False
         self._pages: str | None = None
         self._code = 0
+        # Three pipes: signals to ourselves, words of the processes to us, and one that nobody ever writes into. Of the last
+        # we alone hold the end for writing: when we die, even by SIGKILL, the others can read its end, and stop.
         (self._woken, self._wakes), (self._heard, self._says), (self._lifeline, self._holds) = (
             os.pipe() for _ in "123"
         )
@@ -147,6 +149,7 @@ class Supervisor:
             for heard in _HEARD:
                 signal.signal(heard, signal.SIG_DFL)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which is said again once it can be heard
+            # `_holds` above all: who keeps it open would be kept alive by its own lifeline.
             for end in (self._woken, self._wakes, self._heard, self._holds):
                 os.close(end)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
@@ -157,6 +160,7 @@ class Supervisor:
             with contextlib.suppress(OSError):
                 sys.stdout.flush()
                 sys.stderr.flush()
+            # Nothing of the parent's is run at the end: its `atexit` functions, and the `with` blocks that it stands in.
             os._exit(code)
 
     def _wait(self) -> None:
@@ -167,6 +171,7 @@ class Supervisor:
 
     def _hear(self) -> None:
         """Note who is ready."""
+        # Lines of several processes don't mix: what is shorter than PIPE_BUF (4,096 bytes) is written as a whole.
         for said in _drained(self._heard).decode().splitlines():
             number, _, pages = said.partition(" ")
             child = self._children[int(number)]
@@ -187,6 +192,8 @@ class Supervisor:
             if not ended:
                 continue
             child.process, child.ready = None, False
+            # Before all have served once, a death is a mistake in the configuration, and ends everything. Later it is an
+            # accident.
             if not self._all_ready:
                 self._code = max(1, os.waitstatus_to_exitcode(status))
                 return False

@@ -43,6 +43,8 @@ class Shares:
                 f"this process may have {descriptors} files and connections open, and needs {_LEAST}",
                 hint="Raise the limit: ulimit -n, or LimitNOFILE= in the unit of systemd.",
             )
+        # Of 1,024 descriptors: 128 for strangers, 128 for browsers, 128 of our own, and of the other 640 each client takes
+        # one and has a session in the shadow, which takes another: 340 clients. Of 65,536: 512, 256, and 64,340.
         unauthenticated, pages = min(descriptors // 8, _MOST_UNAUTHENTICATED), min(descriptors // 8, _MOST_PAGES)
         left = descriptors - _OWN - unauthenticated - pages
         return cls(unauthenticated, pages, max(left - _SHADOW, left // 2))

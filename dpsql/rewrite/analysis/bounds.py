@@ -426,6 +426,7 @@ def _both(computed: Interval | None, said: Interval | None) -> Interval | None:
 def _branches(expr: Apply, env: Env) -> list[Facts]:
     """Return the facts about the parts of a CASE: each result by what its conditions say."""
     given: list[Facts] = []
+    # CASE WHEN n >= 1 THEN x / n ELSE 0 END: n is not 0 in the first branch, and below 1 behind it.
     rest = env
     for condition, result in branches(expr):
         given += [facts(condition, env), facts(result, facts_where(condition, rest, holds=True))]

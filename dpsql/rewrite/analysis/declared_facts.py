@@ -26,6 +26,7 @@ def public_rows_of(table: Table, rows: PublicRows) -> Mapping[str, Sequence[Valu
 def equal_values(relation: Relation, index: int) -> tuple[Expr, ...]:
     """Return what columns of a joined source must be equal to: values of the sources before it."""
     source = relation.sources[index]
+    # Which row a LEFT JOIN finds is decided by ON alone; WHERE looks at what it has found.
     conditions = source.on if source.join is Join.LEFT else both(source.on, relation.where)
     return tuple(
         other

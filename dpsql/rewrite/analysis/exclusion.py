@@ -21,6 +21,7 @@ from dpsql.rewrite.ir.expr import Apply, Const, Expr, Facts, Ref, walk
 _MOST_CASES = 4_096
 _MOST_STEPS = 100_000
 """Parts of conditions that are looked at in all cases together: some tenths of a second."""
+# PostgreSQL's texts have no character 0, so that no statement compares with this one: it stands for all other texts.
 _OTHER_TEXT = "\0"
 
 Known = Callable[[Expr], Facts]
@@ -41,6 +42,8 @@ def exclusion(conditions: Sequence[Expr], facts_of: Known) -> Exclusion | None:
     variables: dict[Expr, set[Value]] = {}
     for condition in conditions:
         _collect(condition, facts_of, variables)
+    # x < 3, x BETWEEN 3 AND 5, x > 5 of whole numbers  →  2, 3, 4, 5 and 6. Each is in one of them: they exclude each other,
+    # and every row is in one, unless x can be NULL, which is a case of its own then.
     points = [_points(variable, constants, facts_of(variable)) for variable, constants in variables.items()]
     cases = math.prod(map(len, points))
     if cases > _MOST_CASES or cases * sum(1 for c in conditions for _ in walk(c)) > _MOST_STEPS:
@@ -48,6 +51,7 @@ def exclusion(conditions: Sequence[Expr], facts_of: Known) -> Exclusion | None:
     exhaustive = True
     for case in itertools.product(*points):
         row = dict(zip(variables, case, strict=True))
+        # NULL is not true: where a condition is not known, no row is counted, as in WHERE.
         true = sum(1 for condition in conditions if evaluate(_put(condition, row), {}) is True)
         if true > 1:
             return None

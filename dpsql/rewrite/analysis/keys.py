@@ -44,6 +44,7 @@ def decimal_image(expr: Apply, listed: Listed) -> Sequence[tuple[Cell, Cell]] | 
     if rows is None:
         return None
     pairs = {(_computed(expr, row), _computed(expr, row, _exactly)) for row in rows}
+    # 0.1 + 0.2 and 0.3 are one value to PostgreSQL, and two in double precision.
     one_to_one = len({a for a, _ in pairs}) == len(pairs) == len({b for _, b in pairs})
     return sorted(pairs, key=lambda pair: order_of(pair[1])) if one_to_one else None
 
@@ -142,6 +143,7 @@ def injective_core(expr: Expr) -> Expr:
 def shown_as(expr: Expr, grouped: Expr, value: Cell) -> Cell:
     """Return the value of `expr` where `grouped`, which is within it, has a value."""
     between = []
+    # From floor(fare / 10) = 3 outwards to floor(fare / 10) * 10 + 5: 3, 30, 35
     for layer in _layers(expr):
         if layer == grouped:
             break
@@ -237,6 +239,7 @@ def _of_few(ref: Ref, column: Column, public: bool, ref_facts: Facts, limit: int
 def _key_of(expr: Expr, env: Env, limit: int) -> Key:
     grouped, pairs = _peeled(expr, env, limit)
     shown = dict(pairs)
+    # Two groups would be shown by one value: it is grouped by the key itself then.
     if len(set(shown.values())) < len(shown):
         if is_rounded(expr):
             raise unknown_domain(expr)
@@ -258,6 +261,7 @@ def _numbered(grouped: Expr, shown: dict[Cell, Cell]) -> tuple[Expr, dict[Cell, 
     texts = [value for value in shown if value is not None]
     if not (isinstance(grouped, Ref) and grouped.type.is_text and not grouped.public and 0 < len(texts) <= _FEW):
         return grouped, shown
+    # paid  →  CASE paid WHEN 'card' THEN 1 WHEN 'cash' THEN 2 END, of which 1 is shown as 'card'
     numbers = Apply(
         "map",
         (grouped, *(Const(t, grouped.type) for t in texts)),
@@ -445,6 +449,7 @@ def are_not_listed(refusal: MissingBounds | Unsupported) -> bool:
 def _multiples(step: Fraction | None, interval: Interval, limit: int) -> Sequence[Cell]:
     """Return all multiples of a whole number in an interval, of 1 where no step is known."""
     each = int(step) if step and step.denominator == 1 else 1
+    # −(−a // b) is a / b, rounded up.
     low, high = -(-interval.low // each), interval.high // each
     if high - low + 1 > limit:
         raise too_many(int(high - low + 1), limit)

@@ -22,6 +22,8 @@ _Row = Mapping[Ref, Value | None]
 
 def possible(keys: Sequence[Expr], relation: Relation, declared: DeclaredFacts) -> Callable[[Shown], bool]:
     """Return whether a group can have rows, by the values that are shown for its keys."""
+    # FROM trips AS t JOIN (SELECT zone FROM trips GROUP BY 1 ORDER BY count(*) DESC LIMIT 3) AS top ON t.zone = top.zone
+    # GROUP BY t.zone: of all declared zones the three are shown that were released. The others have no rows, but noise.
     joins = [_Answer.of(place, relation) for place, source in enumerate(relation.sources) if _is_list(source.table)]
     allowed = [(i, {_norm(c) for c in cells}) for i, k in enumerate(keys) for cells in _cells(k, joins, declared)]
     alone = _single(relation)
@@ -81,6 +83,7 @@ class _Answer:
     def joined_rows(self, wanted: Mapping[Ref, Cell]) -> Iterator[_Row]:
         """Yield the rows that a private row with these values finds; for LEFT JOIN, where there is none, NULLs."""
         rows = [row for row in self.rows() if all(_equal(row[ref], cell) for ref, cell in wanted.items())]
+        # A LEFT JOIN that finds no row goes on with NULLs, which a condition behind it may keep or not.
         missing: list[_Row] = [dict.fromkeys(self.columns.values())] if self.join is Join.LEFT else []
         for row in rows or missing:
             yield {**self.single, **row}
@@ -106,6 +109,7 @@ def _cells(key: Expr, joins: Sequence[_Answer], declared: DeclaredFacts) -> Iter
     for join in joins:
         theirs = set(join.columns.values())
         for ref, of in join.equations:
+            # GROUP BY top.part, where top is found by t.zone: each zone that t can have is tried, and which part it finds.
             own = set(refs(key)) - theirs - set(join.single)
             if not isinstance(of, Ref) or of.source or own != {of} or not set(refs(key)) & theirs or not evaluable(key):
                 continue

@@ -73,6 +73,7 @@ def _of_pair(rule: Condition, a: Expr, b: Expr, env: Env, *, ends: bool) -> Frac
     if rule.room is None or interval is None or other is None:
         return ANY
     whole = _is_counted(a) and _is_counted(b)
+    # fare < 0 where fare begins at 0: the room is 0, which is enough for <= and not for <.
     left = rule.room(interval, other) if whole else rule.room(interval_in_doubles(interval), interval_in_doubles(other))
     return left - 1 if rule.strict and (whole or not (ends or left)) else left
 
@@ -151,6 +152,7 @@ def first_with_room(room: Room, within: Interval, *, whole: bool) -> Fraction:
         return within.low
     fails, fits = _place(within.low, whole=whole), _place(within.high, whole=whole)
     step, last = 0, True
+    # There is no room at `fails`, and there is at `fits`: both come nearer until nothing lies between.
     while fits - fails > 1:
         below, above = _at(fails, whole=whole), _at(fits, whole=whole)
         straight = below + (above - below) * before / (before - after)
@@ -197,6 +199,8 @@ def _place(number: Fraction, *, whole: bool) -> int:
     """Return the place of a number, or of the one below it, among all; that of 0 is 0."""
     if whole:
         return math.floor(number)
+    # The bits of positive doubles, read as whole numbers, are in the numbers' own order, without gaps; those of negative ones
+    # run backwards from the sign's bit.
     (bits,) = struct.unpack("<q", struct.pack("<d", float(number)))
     return int(bits) if bits >= 0 else -int(bits + _SIGN)
 

@@ -89,6 +89,7 @@ class Lookup:
             value = evaluate(other, row)
             if value is None:
                 return ()
+            # Of rows in order of y: y < 5 leaves those before the first 5, y <= 5 those up to the last.
             low, high = bisect_left(keys, Fraction(value)), bisect_right(keys, Fraction(value))
             first = max(first, {"gt": high, "ge": low, "eq": low}.get(op, 0))
             behind = min(behind, {"lt": low, "le": high, "eq": high}.get(op, behind))
@@ -283,6 +284,7 @@ def _lookup(
     read = tuple(ref for ref in columns if ref.source == place)
     conditions = normal_form(source.on) if not source.holds else frozenset(_finding(place, every))
     table = public_rows_of(source.table, rows)
+    # Where nobody reads a column, it still counts how many rows there are: as many empty ones.
     values = list(zip(*(table[ref.name] for ref in read), strict=True)) if read else [()] * _length(table)
     return Lookup(place, source.join, tuple(sorted(conditions, key=repr)), read, values, adds)
 
@@ -374,6 +376,7 @@ class GroupCells:
             return None
         for row in cases:
             cells, value = tuple(tried_value(key, row) for key in exprs), self._value(item, row)
+            # The same keys, and another value: the keys don't tell it.
             if values.setdefault(cells, value) != value:
                 return None
         return _Told(places, values)

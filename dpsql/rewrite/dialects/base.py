@@ -74,6 +74,7 @@ class Forms:
     as_a_whole: str
 
 
+# 7, "7" and 7.00 are whole numbers; 7.5 and 7e3 are none.
 WHOLE_IN_JSON = "^([+-]?[0-9]{1,18})(?:[.]0{0,9})?$"
 """Whole numbers in JSON, as numbers or as texts, and what of them is read: of so many digits 64 bits hold all."""
 NUMBER_IN_JSON = "^([+-]?(?:[0-9]{1,100}(?:[.][0-9]{0,100})?|[.][0-9]{1,100})(?:[eE][+-]?[0-9]{1,2})?)$"
@@ -387,6 +388,7 @@ class Dialect(ABC):
     @final
     def flush_tiny(self, text: str) -> str:
         """Return a number in double precision, 0 where it is so small that a product or quotient could underflow."""
+        # 1e-150 + 1e-130 is 1e-130 in double precision, so that 0 is left of it; of 1e-100 + 1e-130 all of 1e-100 is left.
         return f"(({self.cast(text, SqlType.DOUBLE)} + {self.double(TINY)}) - {self.double(TINY)})"
 
     @final

@@ -205,6 +205,8 @@ class DuckDbDialect(PostgresFunctions):
         This takes half of the time that tests before the cast take. TRY_CAST can't fail, and its type holds no negative
         number, no NaN and no infinity; DuckDB computes it once though it is written twice.
         """
+        # Halfway, without the casts of the ends: (CASE WHEN TRY_CAST(fare * 10 AS USMALLINT) <= 1500 THEN
+        # TRY_CAST(fare * 10 AS USMALLINT) WHEN fare > 0 THEN 1500 WHEN fare IS NOT NULL THEN 0 END)
         type_ = "USMALLINT" if steps < 2**16 else "UINTEGER"
         number, short = f"TRY_CAST({scaled} AS {type_})", f"CAST({{}} AS {type_})"
         within = f"WHEN {number} <= {short.format(steps)} THEN {number}"

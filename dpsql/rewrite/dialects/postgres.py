@@ -95,6 +95,7 @@ class PostgresDialect(PostgresFunctions, PlainForms):
 
     def text(self, value: str) -> str:
         """Return a literal that is read in the same way with `standard_conforming_strings` on and off."""
+        # With `standard_conforming_strings` off a backslash escapes in '…' as well; in E'…' it does so in either case.
         doubled = value.replace("'", "''")
         return " E'" + doubled.replace("\\", "\\\\") + "'" if "\\" in value else f"'{doubled}'"
 
@@ -107,6 +108,8 @@ class PostgresDialect(PostgresFunctions, PlainForms):
 
         `->` and `->>` of jsonb never fail. What no pattern has let through is NULL before it is cast.
         """
+        # address.city of props, a text  →
+        #   (CASE WHEN jsonb_typeof(props->'address'->'city') = 'string' THEN (props->'address'->>'city') END)
         *outer, last = (self.text(key) for key in keys)
         before = "".join((column, *(f"->{key}" for key in outer)))
         found = f"({before}->>{last})"
@@ -151,6 +154,8 @@ class PostgresDialect(PostgresFunctions, PlainForms):
 
     def entry(self, number: str, first: int, results: Sequence[str]) -> str:
         """Return the entry of an array, whose places are 32 bits wide; there is none at 0, nor after the last."""
+        # Numbers from 4 on: (ARRAY['a', 'b'])[CAST(least(greatest(n, 3), 6) - (3) AS INTEGER)]. Of 3 and less the place is 0,
+        # of 6 and more it is 3, and there is nothing at both: NULL.
         place = f"least(greatest({number}, {first - 1}), {first + len(results)}) - ({first - 1})"
         return f"(ARRAY[{', '.join(results)}])[CAST({place} AS INTEGER)]"
 
@@ -174,6 +179,8 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         del normed, alone
         if not (type_.is_integer or type_.is_text or type_ in _HASHED):
             return None
+        # One bit for each of `slots` hashes. Who has more than `most` rows has their bit set, and so has whoever shares their
+        # hash: those are weighed in vain.
         more = f"{rows} AND" if " WHERE " in rows else f"{rows} WHERE"
         halves = " UNION ALL ".join(
             f"SELECT u FROM (SELECT {unit} AS u {more} {_hash(unit, type_)} {half} ORDER BY 1) AS a "

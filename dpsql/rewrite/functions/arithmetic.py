@@ -221,6 +221,7 @@ def _modulo(intervals: Sequence[Interval | None], apply: Apply) -> Interval | No
         return None
     dividend, most = given[0], given[1].magnitude
     if apply.type.is_integer or isinstance(apply.option, AllWhole):
+        # What is left of whole numbers is below the divisor: x % 7 is at most 6.
         most = max(most - 1, Fraction(0))
     low = Fraction(0) if dividend.low >= 0 else max(dividend.low, -most)
     high = Fraction(0) if dividend.high <= 0 else min(dividend.high, most)
@@ -260,6 +261,7 @@ def _product(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 def _quotient(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     a, b = args
+    # PostgreSQL fails where it divides by 0, and an error would tell that some row has a 0 there: NULLIF makes it NULL.
     if apply.type.is_integer:
         return dialect.integer_quotient(a, f"NULLIF({b}, 0)")
     return f"({dialect.flush_tiny(a)} / NULLIF({dialect.flush_tiny(b)}, 0))"
@@ -296,6 +298,7 @@ def _addend(apply: Apply) -> Expr | None:
 def _variable(apply: Apply) -> Expr | None:
     """Return x of x * 2 or 2 * x, which it decides."""
     a, b = apply.args
+    # Times 0 all numbers become one, of which nothing can be read back.
     if isinstance(b, Const) and b.value:
         return a
     return b if isinstance(a, Const) and a.value else None
@@ -472,6 +475,7 @@ def _bucket_of(x: Fraction, low: Fraction, high: Fraction, count: int) -> int:
         return 0
     if number >= end:
         return count + 1
+    # As in the SQL of `_bucket`: the two have to agree on every number.
     if number <= float(low + (high - low) / (16 * count)):
         return 1
     return min(math.floor((number - start) * float(count / (high - low))), count - 1) + 1
@@ -493,6 +497,8 @@ def _away(text: str, digits: int, dialect: Dialect) -> str:
 
     PostgreSQL rounds the decimal digits of a number, of which 2.675 has a half, and its double is a little less.
     """
+    # 1.005 * 1e2 is 100.49999999999999 in double precision. A little more than a half makes 101 of it, and `_rounded` divides
+    # by 1e2 again.
     half, scale = dialect.double(Fraction(1, 2)), dialect.double(Fraction(10 ** abs(digits)))
     scaled = f"{text} * {scale}" if digits > 0 else f"{dialect.flush_tiny(text)} / {scale}" if digits else text
     beside = f"least((abs({scaled}) + 1) * {dialect.double(_BESIDE)}, {dialect.double(_MOST_BESIDE)})"
@@ -500,12 +506,16 @@ def _away(text: str, digits: int, dialect: Dialect) -> str:
 
 
 def _to_integer(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    # 2.5::float8::int is 2 in PostgreSQL, the even one, and 2.5::numeric::int is 3.
     if apply.args[0].type.is_float:
         return dialect.nearest(args[0], SqlType.BIGINT, most=2**63)
     return f"CAST({_away(args[0], 0, dialect)} AS BIGINT)"
 
 
 def _bucket(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
+    # width_bucket(x, 0, 100, 10)  →  (CASE WHEN x < 0 THEN 0 WHEN x >= 100 THEN 11 WHEN x <= 0.625 THEN 1 WHEN x IS NOT NULL
+    # THEN least(CAST(floor((x - 0) * 0.1) AS BIGINT), 9) + 1 END). By 0.625, a sixteenth of the first bucket, x − 0 is never
+    # so small that the product underflows.
     x, count = args[0], option(apply, Buckets).number
     low, high = (Fraction(end.value or 0) for end in apply.args[1:] if isinstance(end, Const))
     start, near, end = (dialect.double(e) for e in (low, low + (high - low) / (16 * count), high))

@@ -100,6 +100,7 @@ _SIGNS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 def _narrowed(apply: Apply, about: Expr) -> Interval | None:
     op, (a, b) = apply.op, apply.args
+    # 5 < x is x > 5.
     if b == about:
         op, a, b = _MIRROR[op], b, a
     value = number_of(b)
@@ -199,6 +200,7 @@ def _is_member(args: Sequence[Value | None], _: Apply) -> Value | None:
     first, *rest = args
     if first is None:
         return None
+    # 3 IN (1, NULL) is NULL, for NULL might be 3.
     return True if first in rest else (None if None in rest else False)
 
 
@@ -321,6 +323,8 @@ def _chosen(args: Sequence[Value | None], _: Apply) -> Value | None:
 
 def _of_branches(apply: Apply, domains: Domains) -> Sequence[Cell]:
     values: set[Cell] = set()
+    # CASE WHEN n < 3 THEN n ELSE 9 END  →  the values of n below 3, and 9. What stands behind a branch is for rows where its
+    # condition is false, or NULL.
     for condition, result in branches(apply):
         values |= set(domains.where(condition, holds=True).of(result))
         domains = domains.where(condition, holds=False)

@@ -42,6 +42,7 @@ def of_quotient(apply: Apply, step: StepOf) -> Fraction | None:
         or not isinstance(divisor.value, int | Fraction)
     ):
         return None
+    # Fares in cents, divided by 4, are multiples of 1/400.
     return a / abs(Fraction(divisor.value)) if divisor.value else None
 
 
@@ -63,12 +64,14 @@ def of_unit(apply: Apply, _: StepOf) -> Fraction | None:
 
 def of_bins(apply: Apply, _: StepOf) -> Fraction | None:
     """Return the step of the beginnings of bins."""
+    # Bins begin at origin + n · size: what divides both divides all of them.
     bins = option(apply, Bins)
     return Fraction(math.gcd(bins.size, bins.origin))
 
 
 def of_moved(apply: Apply, step: StepOf) -> Fraction | None:
     """Return the step of times that are moved by months, days and microseconds; months are whole days."""
+    # Months differ in length, but all are whole days, by which a date that is clipped to a month's end moves as well.
     span = option(apply, IntervalValue)
     return _common([step(apply.args[0]), Fraction(DAY if span.months or span.days else 0), Fraction(span.micros)])
 

@@ -64,6 +64,7 @@ def _growing_field(field: str, x: Interval) -> Interval:
     if field == "year":
         return Interval.of(low.year, high.year)
     size = ERAS[field]
+    # Decades are counted from the year 0 on, 2019 // 10; centuries from the year 1: 2000 is of the 20th, (2000 + 99) // 100.
     first = 0 if field == "decade" else size - 1
     return Interval.of((low.year + first) // size, (high.year + first) // size)
 
@@ -399,6 +400,7 @@ def whole_months(a: int, b: int) -> int:
         return -whole_months(b, a)
     later, earlier = to_datetime(a), to_datetime(b)
     months = (later.year - earlier.year) * 12 + later.month - earlier.month
+    # From 31 January to 1 March there are two months by name, and one that is whole, since the 1st comes before the 31st.
     return months - (_in_month(later) < _in_month(earlier))
 
 
@@ -414,6 +416,7 @@ def bin_start(micros: int, bins: Bins) -> int:
 def _elapsed(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
     a, b = intervals
     moment, start = apply.args
+    # t - date_trunc('day', t) is within a day. By the ends of t alone it might be years.
     if a is not None and start == Apply("date_trunc", (moment,), SqlType.TIMESTAMP, Unit("day")):
         return Interval.of(0, DAY - 1)
     return Interval(a.low - b.high, a.high - b.low) if a and b else None
@@ -540,6 +543,7 @@ def compared_times(condition: Expr, time: Ref) -> tuple[int | None, int | None] 
     value = constant.value
     if not isinstance(value, int) or isinstance(value, bool):
         return None
+    # In days or microseconds, the second end left out: t > v begins at v + 1, and t <= v ends before v + 1.
     match how:
         case "ge":
             return value, None

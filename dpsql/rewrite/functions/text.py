@@ -30,6 +30,7 @@ def _looked_up(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
         return dialect.literal(None, apply.type)
     if apply.args[0].type.is_text:
         return dialect.looked_up(args[0], args[1:], texts)
+    # CASE n WHEN 4 THEN 'a' WHEN 5 THEN 'b' END  →  the entry n − 3 of a list of 'a' and 'b'
     first = _first_of_consecutive(apply)
     if first is not None:
         return dialect.entry(args[0], first, texts)
@@ -59,6 +60,7 @@ def _result(args: Sequence[Value | None], apply: Apply) -> Value | None:
 def _results(facts: Facts, apply: Apply) -> Facts:
     """Return which results are possible: those of keys that the argument can have."""
     keys = [key.value if isinstance(key, Const) else None for key in apply.args[1:]]
+    # WHERE paid = 'cash' leaves one key, and so one result of upper(paid).
     among = _among(facts, keys)
     possible = {r for key, r in zip(keys, option(apply, Results).values, strict=True) if key in among}
     ordered = tuple(sorted(value for value in possible if value is not None))
@@ -75,6 +77,8 @@ def _among(facts: Facts, keys: Sequence[Value | None]) -> frozenset[Value | None
 
 
 _CAPITALS, _SMALL = string.ascii_uppercase, string.ascii_lowercase
+# İ and the Kelvin sign have i and k as small letters; ı and ſ have I and S as capitals. No other character beyond ASCII
+# becomes one of ASCII, and with such a text alone the result is compared.
 _LOWERED = (f"{_CAPITALS}\u0130\u212a", f"{_SMALL}ik")
 """All characters whose small letters are ASCII, and these: two are not ASCII themselves."""
 _UPPERED = (f"{_SMALL}\u0131\u017f", f"{_CAPITALS}IS")

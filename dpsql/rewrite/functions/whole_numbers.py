@@ -40,6 +40,7 @@ def _combined(f: Callable[..., int]) -> DomainRule:
 
     def rule(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
         intervals = all_given([domains.interval(arg) for arg in apply.args])
+        # By the intervals first: that there are too many combinations shows before any values are listed.
         if intervals is None or math.prod(interval.width + 1 for interval in intervals) > domains.limit:
             return None
         values = ([int(v) for v in domains.of(arg) if v is not None] for arg in apply.args)
@@ -66,6 +67,8 @@ def _bits(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
     given = all_given(intervals)
     if given is None:
         return None
+    # 5 is 101 and 3 is 11: what is made of them has three bits, and is at most 111, or 7. The bits of a negative number go on
+    # for ever: it is at least −1000, or −8.
     most = 2 ** max(int(i.magnitude).bit_length() for i in given)
     return Interval(Fraction(-most if min(i.low for i in given) < 0 else 0), Fraction(most - 1))
 

@@ -49,9 +49,11 @@ def truncate(unit: str, micros: int) -> int:
             return from_datetime(day.replace(day=1, month=(day.month - 1) // 3 * 3 + 1))
         case "year":
             return from_datetime(day.replace(day=1, month=1))
+        # The years 1 to 9 are of a decade that begins with the year 0, which Python lacks: a ValueError.
         case "decade":
             return from_datetime(day.replace(day=1, month=1, year=day.year // 10 * 10))
         case "century" | "millennium":
+            # There is no year 0: 2001 begins the 21st century, and the third millennium.
             size = ERAS[unit]
             return from_datetime(day.replace(day=1, month=1, year=(day.year - 1) // size * size + 1))
     raise ValueError(unit)
@@ -72,6 +74,7 @@ def shift(micros: int, span: IntervalValue) -> int:
     moment = to_datetime(micros)
     months = moment.year * 12 + moment.month - 1 + span.months
     year, month = divmod(months, 12)
+    # The day before the first of the next month: 2024-01-31 + 1 month  →  2024-02-29
     last = (dt.date(year + month // 11, (month + 1) % 12 + 1, 1) - dt.timedelta(days=1)).day
     moved = moment.replace(year=year, month=month + 1, day=min(moment.day, last))
     return from_datetime(moved) + span.days * DAY + span.micros

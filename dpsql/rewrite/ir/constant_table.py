@@ -43,6 +43,7 @@ def constant_table(
         name: _column(name, type_, [row[place] for row in rows])
         for place, (name, type_) in enumerate(zip(names, types, strict=True))
     }
+    # By its key a row of private ones finds one of these at most.
     keys = [
         name
         for place, (name, column) in enumerate(columns.items())
@@ -144,6 +145,7 @@ class DeferredTable(Table):
                 distinct = {_as_compared(value, self.column().type): value for (value,) in rows if value is not None}
                 return tuple((value,) for value in distinct.values())
             case AnswerForm.FACTS:
+                # x NOT IN (…) is true where there are no values, and never where one of them is NULL.
                 return ((bool(rows), any(value is None for (value,) in rows)),)
 
     def empty(self) -> ConstantTable:

@@ -206,6 +206,7 @@ def factor_out(expr: Expr) -> Expr:
 
 def both(*exprs: Expr) -> Expr:
     """Return the conjunction."""
+    # Each part once, and no part that is true: what means the same shall be equal, and be found again.
     parts = tuple(dict.fromkeys(part for expr in exprs for part in conjuncts(expr) if part != TRUE))
     if not parts:
         return TRUE

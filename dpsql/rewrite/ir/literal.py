@@ -128,6 +128,7 @@ def exact_number(text: str) -> Fraction | int:
     """
     if text.isascii() and text.isdecimal() and len(text) <= _FEW_DIGITS:
         return int(text)
+    # 1e999999999 is short, and has a thousand million digits once it is written out.
     exponent = _EXPONENT.search(text)
     if exponent and abs(int(exponent[1])) > _FARTHEST:
         raise ValueError(text)

@@ -388,6 +388,7 @@ def inner_join(left: Relation, right: Relation, on: Expr) -> Relation:
     """
     first, *rest = right.sources
     place = len(left.sources)
+    # FROM a JOIN (b JOIN c ON …) ON a.x = c.y: when b is joined the engine does not know c yet.
     early = [part for part in parts_of(on) if all(column_ref.source <= place for column_ref in refs(part))]
     late = [part for part in parts_of(on) if part not in early]
     sources = (*left.sources, replace(first, join=Join.INNER, on=both(*early)), *rest)
@@ -411,5 +412,6 @@ def semi_join(left: Relation, inside: Relation, condition: Expr, *, negated: boo
     first, *rest = inside.sources
     on = both(condition, inside.where, *(source.on for source in inside.sources))
     how = Join.NOT_EXISTS if negated else Join.EXISTS
+    # EXISTS (SELECT FROM b, c WHERE …)  →  b as EXISTS with all conditions, c as INSIDE, which belongs to it
     others = (replace(source, join=Join.INSIDE, on=TRUE) for source in rest)
     return replace(left, sources=(*left.sources, replace(first, join=how, on=on), *others))

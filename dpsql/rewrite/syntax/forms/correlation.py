@@ -49,6 +49,8 @@ class OfferedTables:
         """Return both sides of an equation of something inside and something outside."""
         if not isinstance(part, exp.EQ) or every(part, exp.Query):
             return None
+        # s.rider = t.rider is one either way round. s.fare + t.tip = 3 has both on one side, and ties nothing that could be
+        # grouped by.
         for side, other in ((part.this, part.expression), (part.expression, part.this)):
             inside, outside = every(side, exp.Column), every(other, exp.Column)
             if inside and outside and not self.outer(side) and not any(map(self.has, outside)):
@@ -64,6 +66,8 @@ def split_correlation(inner: exp.Select, select: exp.Select, ctes: Ctes, policy:
         pair = names.pair(part)
         if pair is not None:
             pairs.append(pair)
+        # Such as s.day < t.day: which rows of the subquery belong to a row is no equation then, and no GROUP BY can prepare
+        # them.
         elif names.outer(part) or part.find(exp.Query):
             return None
         else:
@@ -80,6 +84,7 @@ def split_correlation(inner: exp.Select, select: exp.Select, ctes: Ctes, policy:
 def reads_rows(inner: exp.Expr, ctes: Ctes, policy: Policy) -> bool:
     """Return whether there is anything protected in a subquery, by any name."""
     pending: list[exp.Expr] = [inner]
+    # A query of WITH RECURSIVE reads itself: each name is followed once.
     seen: set[str] = set()
     while pending:
         for table in every(pending.pop(), exp.Table):

@@ -25,10 +25,12 @@ def put_places_below(select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Po
     """Change a SELECT DISTINCT ON of which one key is a unit; any other stays unchanged."""
     distinct = select.args.get("distinct")
     on = distinct.args.get("on") if distinct is not None else None
+    # LIMIT is not among these clauses: nothing asks in which order the rows come out, and ORDER BY goes with the place.
     if on is None or any(value and key not in _CLAUSES for key, value in select.args.items()):
         return
     names = [name for name, _ in output_columns(select, ctes, policy)]
     keys = [_meant(key, select) for key in (on.expressions if isinstance(on, exp.Tuple) else [on])]
+    # By a key that is no unit it would be the first of everybody's rows, which is somebody's: it stays, and is refused.
     if not groups_by_unit(select, keys, ctes, policy) or len({*names}) < len(names):
         return
     number = exp.Window(
@@ -62,6 +64,7 @@ def _meant(key: exp.Expr, select: exp.Select) -> exp.Expr:
     outputs: Sequence[exp.Expr] = select.expressions
     if isinstance(key, exp.Paren):
         return _meant(key.this, select)
+    # DISTINCT ON (1) and ORDER BY 2 name outputs by their places. In a window's ORDER BY a number would be a constant.
     if (
         isinstance(key, exp.Literal)
         and not key.is_string

@@ -30,6 +30,8 @@ class InnerAnswer:
     def query(self) -> exp.Query:
         """Return it as a query of its own."""
         node = self.node.copy()
+        # JOIN (SELECT zone …) AS s  →  SELECT * FROM (SELECT zone …) AS s; x > (SELECT avg(fare) …)  →  SELECT avg(fare) …;
+        # x > 2 * (SELECT avg(fare) …)  →  SELECT 2 * (SELECT avg(fare) …) AS answer
         if isinstance(self.node.parent, (exp.From, exp.Join)):
             tree: exp.Expr = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node))
         elif isinstance(node, exp.Subquery):
@@ -40,6 +42,7 @@ class InnerAnswer:
             tree = tree.this
         if self.ctes:
             own = tree.args.get("with_")
+            # Its own come behind, since they may read the others.
             ctes = [*(cte.copy() for cte in self.ctes.values()), *(own.expressions if own else ())]
             recursive = any(names_itself(cte) for cte in (*self.ctes.values(), *(own.expressions if own else ())))
             tree.set("with_", exp.With(expressions=ctes, recursive=recursive))

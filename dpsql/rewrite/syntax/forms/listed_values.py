@@ -114,6 +114,7 @@ def list_values(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     if next(queries_inside(select), None) is not None or (group is not None and not grouping_of(select).plain):
         return
     keys = grouping_of(select).keys if group is not None else ()
+    # string_agg(DISTINCT zone, ',') … GROUP BY zone has one value in each list, and needs no query below.
     if any(render(value) in map(render, keys) for value in values.values()) or not reads_rows(select, ctes, policy):
         return
     if not _are_of(select, calls, keys):
@@ -122,6 +123,7 @@ def list_values(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     of_each = {
         render(value): [call for call in calls if values.get(render(call)) == value] for value in values.values()
     }
+    # Counts and the like come first: the first part says which groups there are, and lists are joined to it.
     if others or len(of_each) > 1:
         _read_beside(select, keys, ([others] if others else []) + [*of_each.values()])
     else:
@@ -132,6 +134,7 @@ def _listed(call: exp.Expr) -> exp.Expr | None:
     """Return what a list is of, if it has each value once."""
     if not isinstance(call, exp.Anonymous) or function_name(call) not in _LISTS or not call.expressions:
         return None
+    # (DISTINCT zone ORDER BY zone) is an Order around a Distinct.
     first = call.expressions[0].this if isinstance(call.expressions[0], exp.Order) else call.expressions[0]
     if not isinstance(first, exp.Distinct):
         return None
@@ -168,10 +171,12 @@ def _read_beside(select: exp.Select, keys: Sequence[exp.Expr], parts: Sequence[S
     joins = []
     for name, table in zip(others, tables[1:], strict=True):
         pairs = zip(columns_of(len(keys), "key", name), own, strict=True)
+        # A key may be NULL, and is a group then as any other. Without keys there is one row on each side.
         same: list[exp.Expr] = [exp.NullSafeEQ(this=a, expression=b.copy()) for a, b in pairs]
         joins.append(exp.Join(this=table, side="LEFT", on=exp.and_(*(same or [exp.true()]), copy=False)))
     having = select.args.get("having")
     read_instead(select, values, tables[0], joins)
+    # The groups are made below by now: HAVING count(*) > 5  →  WHERE "part 1"."value 1" > 5
     if having is not None:
         select.set("where", exp.Where(this=with_answers(having.this, values)))
 

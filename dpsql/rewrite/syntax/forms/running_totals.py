@@ -30,9 +30,11 @@ _CLAUSES = frozenset(
     {"with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "kind"}
 )
 _PERIODS = frozenset({"day", "week", "month", "quarter", "year"})
+# Of these PostgreSQL's sum is a bigint; of a bigint it is a numeric.
 _INTEGERS = frozenset({SqlType.SMALLINT, SqlType.INTEGER})
 _DAY = 86_400_000_000
 """Microseconds."""
+# As many groups, where the periods are days: 27 years.
 _MOST_DAYS = 10_000
 
 
@@ -47,6 +49,7 @@ def add_periods_up(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
         return
     items = list(from_items(select))
     private = [item for item in items if _reads_rows(item, ctes, policy)]
+    # One private table and public ones alone: with two, a period's total would depend on the rows beside each row.
     if len(private) != 1 or not item_name(private[0]):
         return
     rows = _Rows(private[0], OfferedTables(frozenset({item_name(private[0])})), ctes, policy)
@@ -61,6 +64,7 @@ def add_periods_up(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
         return  # what constants are compared with is measured in the stretches between them
     if not grouping_of(select).plain or not all(rows.adds_up(call) for call in calls):
         return
+    # A key of the private rows, such as t.zone, would need totals by period and zone, which are not made.
     if any(rows.any_of(key) for key in grouping_of(select).keys) or not _only_in_calls(select, calls, rows):
         return
     _read_periods(select, rows, parts, period, calls)
@@ -174,6 +178,7 @@ def _of_item(item: exp.Expr, column: exp.Column, ctes: Ctes, policy: Policy) -> 
     if item_name(item) != fold(column.args.get("table")):
         return None
     alias = item.args.get("alias")
+    # AS t (a, b) gives columns other names, by which nothing is looked up here.
     if isinstance(alias, exp.TableAlias) and alias.args.get("columns"):
         return None
     name = fold(item.this) if isinstance(item, exp.Table) else ""
@@ -194,6 +199,8 @@ def _of_item(item: exp.Expr, column: exp.Column, ctes: Ctes, policy: Policy) -> 
 def _period(parts: Sequence[exp.Expr], rows: _Rows) -> exp.Expr | None:
     """Return the one expression of private rows that conditions compare with public ones, if it is a period of theirs."""
     mixed = [part for part in parts if rows.any_of(part) and not rows.all_of(part)]
+    # date_trunc('day', t.at) <= c.day AND date_trunc('day', t.at) > c.day - 7  →  date_trunc('day', t.at), once. An equation
+    # with it is an ordinary join, which is followed by its key.
     own = {render(expr): expr for part in mixed for expr in _own(part, rows)}
     if len(own) != 1 or any(isinstance(part, exp.EQ) for part in mixed):
         return None
@@ -215,6 +222,7 @@ def _own(node: exp.Expr, rows: _Rows) -> Iterator[exp.Expr]:
 def _only_in_calls(select: exp.Select, calls: Sequence[exp.Expr], rows: _Rows) -> bool:
     """Return whether private columns are shown and ordered by in aggregates alone."""
     inside = {id(column) for call in calls for column in every(call, exp.Column)}
+    # The same call may stand in ORDER BY and in HAVING as another node: it is told by its text.
     texts = {render(call) for call in calls}
     places = [*select.expressions, *(select.args[key] for key in ("having", "order") if select.args.get(key))]
     pending = list(places)
@@ -233,6 +241,9 @@ def _read_periods(
 ) -> None:
     """Put the totals of periods in the place of the rows."""
     alias = fresh("periods", tables_in_from(select))
+    # What asks of the private rows alone is asked of them before they are added up; all else is asked of the periods:
+    #   WHERE t.late AND date_trunc('day', t.at) <= c.day
+    #   →  (SELECT …, sum(t.fare) AS "total 1" FROM trips AS t WHERE t.late GROUP BY …) AS periods … periods.period <= c.day
     own = [part.copy() for part in parts if rows.any_of(part) and rows.all_of(part)]
     distinct = {render(call): call for call in calls}
     names = {text: f"total {place}" for place, text in enumerate(distinct, start=1)}
@@ -260,6 +271,7 @@ def _read_periods(
     for key in ("having", "order"):
         if (clause := select.args.get(key)) is not None:
             with_values(clause, sums)
+    # All joins are inner, so that their conditions may as well stand in WHERE, where all of them are put together below.
     for join in select.args["joins"]:
         join.set("on", None)
         join.set("kind", "CROSS")
@@ -270,6 +282,7 @@ def _read_periods(
 
 def _added_up(rows: _Rows, call: exp.Expr, total: exp.Expr) -> exp.Expr:
     """Return the sum of periods' totals, of the type that the aggregate has."""
+    # PostgreSQL's sum of counts is a numeric, where a count is a bigint: clients would see another type.
     added = exp.Anonymous(this="sum", expressions=[total])
     bare = call.this if isinstance(call, exp.Filter) else call
     whole = is_count(call) or rows.is_integer(bare.expressions[0])

@@ -34,6 +34,7 @@ def put_lists_below(select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Pol
         query = among.args.get("query")
         while isinstance(query, exp.Subquery):
             query = query.this
+        # A list in a subquery is that subquery's: it comes when its own SELECT does.
         if isinstance(query, exp.SetOperation) and among.parent_select is select:
             columns = list(output_columns(query, ctes, policy))
             if len(columns) == 1 and columns[0][1]:
@@ -43,6 +44,8 @@ def put_lists_below(select: exp.Select, ctes: Mapping[str, exp.CTE], policy: Pol
 
 def make_distinct(node: exp.SetOperation, ctes: Mapping[str, exp.CTE], policy: Policy) -> None:
     """Let parts be SELECT DISTINCT that are lists of private values: what they say is the same, as often as they say it."""
+    # UNION, INTERSECT and EXCEPT ask of a row only whether it is there, so that DISTINCT within a part changes nothing. It
+    # makes the part a list of groups, which can be released, where it was rows of people, which can't.
     if not node.args.get("distinct"):
         return
     for part in (node.this, node.expression):
@@ -68,9 +71,12 @@ def rows_of_units(node: exp.SetOperation, ctes: Mapping[str, exp.CTE], policy: P
         or len({*names}) < len(names)
     ):
         return None
+    # SELECT DISTINCT "union".rider FROM (SELECT rider FROM a UNION ALL SELECT rider FROM b) AS "union"
     if isinstance(node, exp.Union):
         every = exp.Union(this=node.this, expression=node.expression, distinct=False)
         return _with(node, _distinct(names, every, "union"))
+    # A second column may be NULL in both parts, which INTERSECT and EXCEPT take for equal, and an equation does not. A unit
+    # that is NULL is nobody, whose rows count on neither way.
     if len(names) > 1 or not isinstance(node, (exp.Intersect, exp.Except)):
         return None
     (name,), ((other, _),) = names, parts[1]
@@ -81,6 +87,7 @@ def rows_of_units(node: exp.SetOperation, ctes: Mapping[str, exp.CTE], policy: P
     )
     made = _select([first], _subquery(_distinct([name], node.this, "rows"), _FIRST))
     made.set("joins", [beside])
+    # Of the rows of the first part that found no row of the second, all of whose columns are then NULL.
     if isinstance(node, exp.Except):
         beside.set("side", "LEFT")
         made.set("where", exp.Where(this=exp.Is(this=second.copy(), expression=exp.Null())))

@@ -93,6 +93,7 @@ def _cte(select: exp.Select, table: exp.Table) -> exp.Select | None:
     with_, name = select.args.get("with_"), fold(table.this)
     if with_ is None or table.args.get("db"):
         return None
+    # Read in a second place, its aggregates would be missed there.
     uses = [t for t in select.find_all(exp.Table) if fold(t.this) == name]
     queries = [cte.this for cte in with_.expressions if fold(cte.args["alias"].this) == name]
     return queries[0] if len(uses) == 1 and queries and isinstance(queries[0], exp.Select) else None

@@ -31,6 +31,8 @@ def join_constants_instead(select: exp.Select, ctes: Ctes, policy: Policy) -> No
         if not any(holds(value, exp.Column) for row in rows for value in row) or not reads_rows(select, ctes, policy):
             continue
         on, inner = join.args.get("on"), str(join.args.get("side") or "") == ""
+        # LEFT JOIN LATERAL (…) ON true is CROSS JOIN, since there always is a row. With another condition it is not; of an
+        # inner join the condition says the same in WHERE.
         free = on is None or (isinstance(on, exp.Boolean) and bool(on.this))
         if (
             any(holds(value, exp.Query) for row in rows for value in row)
@@ -55,6 +57,8 @@ def _rows(item: exp.Expr) -> Sequence[_Row]:
         case exp.Select() if {key for key, value in inner.args.items() if value} == {"expressions"}:
             return [[output.unalias() for output in inner.expressions]]
         case exp.Anonymous() if inner.name.lower() == "unnest" and not item.args.get("ordinality"):
+            # unnest(ARRAY[r.fare, r.tip], ARRAY['fare', 'tip'])  →  (r.fare, 'fare'), (r.tip, 'tip'). PostgreSQL fills up the
+            # shorter of two arrays with NULL, which is not followed.
             arrays = [output.expressions if isinstance(output, exp.Array) else [] for output in inner.expressions]
             return list(zip(*arrays, strict=True)) if len({len(array) for array in arrays}) == 1 else ()
         case _:
@@ -83,11 +87,14 @@ def _change(select: exp.Select, join: exp.Join, rows: Sequence[_Row]) -> None:
     for column in list(columns_read_of(select, table)):
         value = values.get(fold(column.this))
         if value is not None:
+            # SELECT x.v  →  SELECT CASE … END AS v: without its alias the output would lose its name.
             named = isinstance(column.parent, exp.Select)
             column.replace(exp.alias_(value.copy(), fold(column.this), quoted=True) if named else value.copy())
     if len(rows) == 1:
         join.pop()
         return
+    # What differs by the row's own values is told by the place; the rest are constants, which may be grouped by as they are:
+    # ('fare', r.fare), ('tip', r.tip)  →  ('fare', 0), ('tip', 1)
     kept = [n for n, name in enumerate(names) if name not in values]
     listed = [[*(row[n].copy() for n in kept), exp.Literal.number(i)] for i, row in enumerate(rows)]
     columns = [*(exp.to_identifier(names[n], quoted=True) for n in kept), place.this.copy()]

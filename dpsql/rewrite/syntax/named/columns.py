@@ -67,6 +67,7 @@ def columns_read_of(query: exp.Expr, table: str) -> Iterator[exp.Column]:
         node = pending.pop()
         if isinstance(node, exp.Column) and fold(node.args.get("table")) == table:
             yield node
+        # FROM trips AS t WHERE EXISTS (SELECT 1 FROM zones AS t WHERE t.id = 3): the inner t hides the outer one.
         elif node is query or not isinstance(node, exp.Select) or table not in tables_in_from(node):
             pending += node.iter_expressions()
 

@@ -36,6 +36,7 @@ def existences(where: exp.Expr) -> tuple[list[exp.Expr], list[Existence]]:
 
 def calls_listed(select: exp.Select) -> Iterator[exp.Expr]:
     """Yield the calls in what the queries of EXISTS put out: one that returns sets decides how many rows there are."""
+    # EXISTS (SELECT unnest(x) FROM t) has no rows where the array is empty, though t has some.
     for test in every(select, exp.Exists):
         query = test.this
         while isinstance(query, (exp.Subquery, exp.Paren)):
@@ -51,6 +52,7 @@ def tested_queries(select: exp.Select) -> frozenset[int]:
     tests = existences(where.this)[1] if where is not None else []
     for test in tests:
         distinct = test.query.args.get("distinct")
+        # DISTINCT ON stays: with its ORDER BY it chooses which value of several there is.
         if distinct is not None and not distinct.args.get("on"):
             test.query.set("distinct", None)
     inside = (node for test in tests for node in (test.query, test.query.parent))
@@ -59,6 +61,7 @@ def tested_queries(select: exp.Select) -> frozenset[int]:
 
 def conjuncts_of(node: exp.Expr) -> Iterator[exp.Expr]:
     """Yield what a chain of AND joins, however long and however bracketed."""
+    # A stack and no recursion: tools write thousands of conditions. What is on the left is taken first, as it was written.
     pending = [node]
     while pending:
         part = pending.pop()
@@ -90,6 +93,7 @@ def as_list(query: exp.Expr, is_test: Callable[[exp.Expr], bool]) -> exp.Expr:
 def _existence(node: exp.Expr) -> Existence | None:
     inner, negated = node, False
     while isinstance(inner, (exp.Not, exp.Paren)):
+        # NOT (NOT EXISTS (…)) is EXISTS (…).
         negated ^= isinstance(inner, exp.Not)
         inner = inner.this
     query, left = None, None
@@ -100,6 +104,7 @@ def _existence(node: exp.Expr) -> Existence | None:
             query, left = inner.args["query"], inner.this
         case exp.EQ() if isinstance(inner.expression, exp.Any):
             query, left = inner.expression.this, inner.this
+        # x <> ALL (…) is NOT (x = ANY (…)).
         case exp.NEQ() if isinstance(inner.expression, exp.All):
             query, left, negated = inner.expression.this, inner.this, not negated
     while isinstance(query, (exp.Subquery, exp.Paren)):

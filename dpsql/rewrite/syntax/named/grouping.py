@@ -55,6 +55,7 @@ def grouping_of(select: exp.Select) -> Grouping:
         Unsupported: there are too many sets, or an element is not known.
     """
     group = select.args["group"]
+    # Counted before they are made: CUBE of thirty columns has a thousand million sets.
     size = math.prod(map(_size, group.expressions))
     if size > _MOST_SETS:
         raise Unsupported(
@@ -63,6 +64,7 @@ def grouping_of(select: exp.Select) -> Grouping:
             hint="Name the sets that you need with GROUPING SETS.",
         )
     elements = [_sets(select, element) for element in group.expressions]
+    # GROUP BY zone, ROLLUP (year, month)  →  [(zone)] × [(year, month), (year), ()], of which each pair is one set.
     combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*elements)]
     if len(combined) == len(combined[0]) == 1:
         return Grouping(combined[0], ((0,),))
@@ -98,6 +100,7 @@ def _sets(select: exp.Select, element: exp.Expr) -> list[tuple[exp.Expr, ...]]:
             return [tuple(itertools.chain(*parts[:n])) for n in range(len(parts), -1, -1)]
         case exp.Cube():
             parts = [_columns(select, part) for part in element.expressions]
+            # CUBE (a, b)  →  (a, b), (a), (b), ()
             chosen = itertools.product(*((part, ()) for part in parts))
             return [tuple(itertools.chain(*choice)) for choice in chosen]
         case exp.GroupingSets():

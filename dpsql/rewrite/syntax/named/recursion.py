@@ -28,6 +28,7 @@ def names_itself(cte: exp.Expr) -> bool | None:
     names = list(recursive_names(with_))
     name = fold(cte.args["alias"].this)
     read = {fold(table.this) for table in every(cte.this, exp.Table) if not table.args.get("db")}
+    # Two queries that read each other, or one that is read before its turn.
     if read & {*names[names.index(name) + 1 :]}:
         return None
     return False if name not in read else None if with_.args.get("search") or with_.args.get("cycle") else True

@@ -59,6 +59,7 @@ def _columns_of_item(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy
 
 
 def _renamed(columns: _Columns, new: Sequence[str]) -> _Columns:
+    # AS t (a) names the first column alone; the others keep their names.
     return [*((name, is_unit) for name, (_, is_unit) in zip(new, columns, strict=False)), *columns[len(new) :]]
 
 
@@ -67,6 +68,7 @@ def _own(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> _Column
         case exp.Table():
             name = fold(item.this)
             if name in ctes and not item.args.get("db"):
+                # Without itself, or a query of WITH RECURSIVE would be looked through without end.
                 columns = list(_columns(ctes[name].this, {k: v for k, v in ctes.items() if k != name}, policy))
                 return _renamed(
                     columns, [fold(column) for column in ctes[name].args["alias"].args.get("columns") or ()]
@@ -94,6 +96,7 @@ def _columns(query: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> It
     while isinstance(query, (exp.SetOperation, exp.Subquery)):
         query = query.this
     if isinstance(query, exp.Values):
+        # `bool()` is False: no constant is a unit.
         row = query.expressions[0]
         yield from ((f"column{i + 1}", bool) for i in range(len(row.expressions) if isinstance(row, exp.Tuple) else 1))
     if not isinstance(query, exp.Select):

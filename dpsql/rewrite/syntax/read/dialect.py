@@ -217,8 +217,10 @@ class Vocabulary:
                 continue
             if kind is None:
                 return None
+            # GROUP BY, ORDER BY and a few more are one token of the parser's.
             if sort is TokenKind.NAME and pending and (pair := self._pair(text, pending[-1])) in self._pairs:
                 kind, inside, end = self._pairs[pair], pair, pending.pop().end
+            # The lexer's ends are behind the last character, the parser's are at it.
             told.append(ParserToken(kind, inside, start=start, end=end - 1))
             if kind is TokenType.PARAMETER:
                 told.append(ParserToken(TokenType.NUMBER, text[1:], start=start + 1, end=end - 1))

@@ -154,6 +154,7 @@ def locate_query(text: str) -> tuple[Wrap, int, int]:
         reader.skip("analyze", "analyse")
         reader.skip("verbose")
         return Wrap.EXPLAIN, reader.token.start, len(text)
+    # COPY (SELECT …) TO STDOUT. COPY trips TO STDOUT has no query in it.
     if reader.skip("copy") and (inside := reader.skip_parentheses()):
         return Wrap.COPY, *inside
     if reader.skip("declare") and _skip_declaration(reader):

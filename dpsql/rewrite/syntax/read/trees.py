@@ -30,6 +30,7 @@ def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[e
                 inside += [child for child in value if isinstance(child, exp.Expr)]
             elif sort not in _PLAIN and isinstance(value, exp.Expr):
                 inside.append(value)
+        # Its children are known by now: the reader may change the node, and the rest of the walk stays as it was.
         yield node
         inside.reverse()
         pending += inside
@@ -47,6 +48,7 @@ def every(tree: exp.Expr, kind: type[_T], *, below: bool = True) -> list[_T]:
                 continue
         if type(node) in _LEAVES:
             continue
+        # Each child is put before those that were put there: the last one lies deepest, and the first is taken next.
         at = len(pending)
         for value in node.args.values():
             sort = type(value)

@@ -45,6 +45,8 @@ def bound_conditions(policy: Policy, read: ReadQuery) -> Policy:
 
 def _read(table: str, text: str, read: ReadQuery) -> exp.Expr:
     where = TableName.of(table)
+    # The line feed ends a comment in the text, which would hide the bracket. A text that closes the bracket itself, as
+    # `true) GROUP BY (seats` does, gives the query another clause than these three, or makes another kind of query of it.
     tree = read(f"SELECT 1 FROM {where.quoted} AS {quoted_name(where.name)} WHERE (\n{text}\n)")
     if tree is None:
         raise ConfigError("can't be read; write it with fewer kinds of operations")

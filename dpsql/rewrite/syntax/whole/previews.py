@@ -149,6 +149,7 @@ def preview_of(statement: Statement, policy: Policy) -> TablePreview | None:
     columns = frozenset(fold(column.this) for column in tree.find_all(exp.Column)) - made
     if not columns <= table.columns.keys():
         return None
+    # The stand-in's name is in the text once: a statement that has it itself is no preview, as is asked first.
     before, behind = statement.text([render(tree)]).split(f'"{_READ_AS}"')
     return TablePreview(table, before, behind, _most(tree), columns)
 

@@ -159,6 +159,7 @@ def _is_picked(select: exp.Select, released: Released, named: _Names) -> bool:
     if any(name in named and conditions.is_number_of_row(output) for name, output in outputs.items()):
         return True
     left = list(from_items(select))
+    # WHERE t.id = u.trip AND u.id = 7: u has one row by the 7, and so has t by u. Each round takes away what is one row.
     while (settled := next((column for column in left if conditions.name_one(column, left)), None)) is not None:
         left = [column for column in left if column is not settled]
     return not left or conditions.name_group(left)

@@ -114,6 +114,7 @@ def _skip_target(text: str, reader: Reader, verb: str, parts: StatementParts) ->
         reader.name()
     parts.target = text[start : reader.token.start]
     if verb == "insert":
+        # ON CONFLICT … DO UPDATE SET n = excluded.n names the row that could not be written.
         parts.target += f", {named} AS excluded"
         _skip_source(text, reader, parts)
 
@@ -137,6 +138,7 @@ def _skip_ctes(text: str, reader: Reader, parts: StatementParts) -> bool:
 
 def _skip_source(text: str, reader: Reader, parts: StatementParts) -> None:
     """Take what stands behind INSERT's target up to its query, and the query if it stands in no parentheses."""
+    # INSERT INTO kept (day, n) SELECT … has names in brackets, INSERT INTO kept (SELECT …) its query.
     if reader.word == "(" and reader.ahead(1).word not in (*_BEGINNING, "values", "("):
         reader.skip_parentheses()
     if reader.skip("overriding"):
@@ -200,6 +202,7 @@ def parse_writing(text: str, private: Collection[str], kind_of: KindOf, read: Re
     queries, rows = chooser.chosen()
     if not queries:
         return None
+    # What is read there stays as it was written, and the shadow has no rows of protected tables: it would find none.
     if parts.read & (rows | named):
         raise refusal
     texts, at = [], 0
@@ -301,6 +304,8 @@ class _Chooser:
         kind = self.kind_of(query.tree)
         if kind is Kind.ANSWER:
             yield piece, query
+        # WITH r AS (SELECT * FROM trips): rows by themselves are answered nowhere. It stands before each query that reads
+        # `r`.
         elif kind is Kind.ROWS and cte is not None:
             self.rows.add(cte)
         elif kind is Kind.ROWS and not is_empty(query.tree):
@@ -323,6 +328,7 @@ class _Chooser:
     def _with_ctes(self, query: str, piece: InnerQuery, before: Sequence[CteText]) -> tuple[str, int]:
         """Return the text of a query with the CTEs before it that a piece needs, and by how much it is longer."""
         needed, names = [], piece.names
+        # From the last one back: a CTE that is needed needs those that it names.
         for cte in reversed(before):
             if cte.name in names:
                 needed.append(cte.definition)

@@ -32,6 +32,7 @@ from dpsql.rewrite.translate.public.speller import spell
 _WIDEST = frozenset({"numeric", "decimal", "double precision"})
 _FEW_DIGITS = 10**15
 """Numbers of fewer digits are as they are written in every type that has room for all numbers."""
+# 02/03/2020 is one of two days, by the session's DateStyle. 2020-03-02 is the same in all.
 _AMBIGUOUS = re.compile(r"\s*\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
 
 
@@ -63,6 +64,8 @@ class Constants:
             return tuple(self._scalar(item) for item in node.expressions)
         if isinstance(node, exp.Cast) and _is_label(str(node.to.sql("postgres")).lower().removesuffix("[]")):
             node = exp.cast(node.this.copy(), "text[]", dialect="postgres")
+        # '{1,NULL,3}'::int[]  →  to_json('{1,NULL,3}'::int[])  →  [1,null,3], in which a 0.1 is read as a tenth, and not as a
+        # double.
         text, _ = self.evaluator.constant(self.spelled(node).within("pg_catalog.to_json({})"))
         return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
 
@@ -106,6 +109,7 @@ class Constants:
             case exp.Parameter():
                 argument = self.argument(node)
                 return _typed(argument.text, argument.type)
+            # A length changes the value: numeric(10, 2) rounds and varchar(3) cuts. The shadow is asked for those.
             case exp.Cast() if not node.to.expressions or isinstance(node.to.this, exp.Interval):
                 return self._cast(node.this, str(node.to.sql("postgres")).lower())
         return None
@@ -228,6 +232,7 @@ def _typed(text: str | None, type_: str) -> Const | None:
     sql_type = SqlType.ENUM if _is_label(type_) else TYPES.get(type_)
     if sql_type is None:
         return None
+    # None for a text in a form that only PostgreSQL reads, '1 March 2020': where a literal has it, the shadow is asked.
     return (
         Const(None if text is None else _parsed_or_none(text, sql_type), sql_type)
         if _readable(text, sql_type)
@@ -269,6 +274,7 @@ def _number(text: str) -> Const:
         raise Unsupported(
             f"{text[:40]} is too large to be compared with private values", because="number-too-large"
         ) from error
+    # PostgreSQL's own types of literals: integer, from 2^31 on bigint, from 2^63 on numeric.
     if not digits.isdigit() or not isinstance(value, int) or value >= 2**63:
         return Const(value, SqlType.NUMERIC)
     return Const(value, SqlType.BIGINT if value >= 2**31 else SqlType.INTEGER)

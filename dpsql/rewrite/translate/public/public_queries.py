@@ -25,6 +25,7 @@ _PLAIN = frozenset({"expressions", "from_", "where"})
 def inline_ctes(node: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> exp.Expr | None:
     """Return a query, or an element of FROM, with its CTEs in their places; None if it reads anything but public tables."""
     copy = node.copy()
+    # A node can only be replaced within a parent, and `copy` may itself be the name of a CTE.
     holder = exp.Paren(this=copy)
     _inline(copy, ctes)
     query = holder.this
@@ -37,12 +38,14 @@ def inline_ctes(node: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> 
 
 def _inline(node: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
     """Put CTEs in the places of their names, in `node` and in what is below it."""
+    # CTEs of which each reads the one before twice double with every step: ten of them are a thousand copies.
     count_nodes()
     with_ = node.args.get("with_")
     visible = dict(ctes)
     if with_ is not None and any(names_itself(cte) is None for cte in with_.expressions):
         visible = {name: cte for name, cte in visible.items() if name not in recursive_names(with_)}
     elif with_ is not None:
+        # Each sees those before it, in which others stand in their places by now.
         for cte in with_.expressions:
             whole = with_.args.get("recursive")  # which says whether it names itself
             inside = cte if whole else exp.CTE(this=with_ctes_in_place(cte.this, visible), alias=cte.args["alias"])
@@ -85,6 +88,7 @@ def _replace(table: exp.Expr, ctes: Mapping[str, exp.CTE]) -> None:
 
 def is_plain(item: exp.Expr, ctes: Mapping[str, exp.CTE], policy: Policy) -> bool:
     """Return whether an element of FROM is a plain declared table, or a query that names its columns and filters it."""
+    # WITH trips AS (SELECT * FROM trips): the first time the name is the CTE's, within it the table's.
     passed = set[str]()
     while True:
         if isinstance(item, exp.Table):
@@ -141,6 +145,7 @@ def constants_of(item: exp.Expr, constants: Constants) -> ConstantTable:
     """
     if not isinstance(item, exp.Subquery) and item.find(exp.Column) is not None:
         raise not_beside(item)  # it would depend on the rows before it
+    # JOIN (VALUES (1, 'a')) AS v (id, name)  →  SELECT * FROM (VALUES (1, 'a')) AS v (id, name)
     query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=item.copy()))
     try:
         answer = constants.evaluator.rows(spell(query, constants.arguments, queries=True))

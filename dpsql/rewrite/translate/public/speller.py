@@ -38,6 +38,7 @@ from dpsql.rewrite.syntax.whole.single_row import OPERATORS, PARTIAL
 #
 # lpad(name, 3)  →  pg_catalog.lpad("name", 3)
 
+# 'now'::timestamp is the time at which PostgreSQL reads the text, and so is one in '{yesterday,today}'::date[].
 _CLOCK_WORDS = re.compile(r"(?<![a-z])(?:now|today|tomorrow|yesterday)(?![a-z])", re.IGNORECASE | re.ASCII)
 _PADS = frozenset({"lpad", "rpad"})
 _PADDED = 100_000
@@ -209,6 +210,7 @@ def _recursive(s: Speller, node: exp.Select, with_: exp.Expr) -> str:
     only(cte, "this", "alias", "materialized")
     plain, name = node.copy(), fold(cte.args["alias"].this)
     plain.set("with_", None)
+    # The name stands for its rows in itself and in the query over it; anywhere else it is a table's.
     with s.knowing(name):
         return f"WITH RECURSIVE{_called(cte)[3:]} AS ({spelled_query(s, cte.this)}) {_select(s, plain)}"
 
@@ -260,6 +262,7 @@ def spelled_source(s: Speller, node: exp.Expr) -> str:
             return _series(s, node, call)
         case exp.Table():
             only(node, "this", "db", "alias")
+            # zones  →  "public"."zones": no search path decides which table is read.
             name = fold(node.this)
             of_rows = not node.args.get("db") and name in s.row_names
             return f"{quoted_name(name) if of_rows else TableName.of(name).quoted}{_called(node)}"

@@ -276,6 +276,7 @@ def _argument(t: Translator, node: exp.Expr) -> Expr:
 
 
 def _of_values(t: Translator, name: str, exprs: tuple[Expr, ...]) -> Aggregate:
+    # count(1) counts all rows, and count(NULL) none.
     if name == "count" and isinstance(exprs[0], Const):
         return Moment("count", (), TRUE if exprs[0].value is not None else Const(False, SqlType.BOOLEAN))
     if name in {"min", "max"}:
@@ -309,11 +310,13 @@ def _placed(t: Translator, name: str, arg: Expr) -> tuple[Expr, tuple[Value, ...
             hint="The owner of the data can declare `values` for the column in the table's schema file.",
         )
     ordered = labels_of(arg) if arg.type is SqlType.ENUM else tuple(sorted(map(str, values)))
+    # The values of a char(5) are shown with the blanks at their end, as PostgreSQL shows them.
     length = (arg.column.characters or 0) if isinstance(arg, Ref) else 0
     return in_order(arg, ordered), tuple(str(value).ljust(length) for value in ordered)
 
 
 def _distinct(t: Translator, name: str, node: exp.Distinct) -> Aggregate:
+    # max(DISTINCT x) is max(x), and so are min, bool_and and bool_or.
     if (name in {"min", "max"} or name in LOGICAL) and len(node.expressions) == 1:
         return _of_values(t, name, (_argument(t, node.expressions[0]),))  # as of all rows
     if name == "count" and (values := _tuple_of(node)):
@@ -446,6 +449,7 @@ def _point(point: Expr, *, descending: bool) -> Fraction:
     if value is None or isinstance(value, (str, bool)) or not 0 <= value <= 1:
         hint = "Write it as a number: percentile_cont(0.9) WITHIN GROUP (ORDER BY x)."
         raise Unsupported("a percentile is a constant from 0 to 1", because="percentile-constant", hint=hint)
+    # The tenth part from above is the ninth from below: 0.1 … ORDER BY x DESC is 0.9 … ORDER BY x.
     q = Fraction(value).limit_denominator(_QUANTILE_LIMIT)
     return 1 - q if descending else q
 

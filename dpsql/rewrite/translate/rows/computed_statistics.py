@@ -120,6 +120,7 @@ def with_ends(formula: Formula, ends_of: Callable[[int, int], Interval | None]) 
             ends = None
             if part is not None and whole is not None and whole[0]:
                 ends, factor = ends_of(part[1], whole[1]), part[0] / whole[0]
+                # A negative factor turns the ends round.
                 ends = ends and Interval(*sorted((ends.low * factor, ends.high * factor)))
                 ends = None if ends is None or ends.magnitude > _LARGEST else ends
             return replace(formula, left=left, right=right, ends=ends)
@@ -140,6 +141,7 @@ def require_size(node: exp.Expr) -> None:
     Raises:
         Unsupported: it has more.
     """
+    # By a stack, and before anything recurses: `formula` goes as deep as the expression does.
     pending, parts = [node], 0
     while pending and parts <= _MOST_PARTS:
         part = pending.pop()
@@ -164,6 +166,7 @@ def formula(t: Translator, node: exp.Expr, place_of: Callable[[exp.Expr], Statis
     match node:
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
             left, right = (formula(t, side, place_of) for side in (node.this, node.expression))
+            # count(late) / count(*) of 7 and 10 is 0 in PostgreSQL: less than one step of 1 away from the quotient.
             computed = Arithmetic(_OPERATORS[type(node)], left, right)
             return RoundedNumber(computed, Fraction(1), Fraction(1), whole=True) if _cuts_off(computed) else computed
         case exp.Neg():
@@ -207,7 +210,9 @@ def _cast(of: Formula, node: exp.Cast) -> Formula:
         return of if is_whole(of) else RoundedNumber(of, Fraction(1), whole=True)
     if kind in {"DECIMAL", "DOUBLE", "FLOAT"}:
         scale = [int(each.name) for each in node.to.expressions if each.name.isdigit()]
+        # numeric(10, 2) has two digits behind the point, numeric(10) none, numeric any number of them.
         digits = (*scale, 0)[1] if scale and kind == "DECIMAL" else None
+        # Times a 1 that is no whole number: count(late)::numeric / count(*) is not cut off any more.
         real = Arithmetic("*", Number(Fraction(1), whole=False), of)
         return real if digits is None else RoundedNumber(real, Fraction(10) ** -digits)
     raise _unknown()

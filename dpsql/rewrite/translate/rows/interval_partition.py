@@ -34,6 +34,8 @@ _ABOVE = {"lt": 0, "ge": 0, "le": 1, "gt": 1}
 """Whether a value equal to the bound counts as below it."""
 
 ConstantRow = Mapping[Ref, Value | None]
+# (10, 0) lies before the value 10, and (10, 1) behind it: of x < 10 and x <= 10 the bounds are in order, with 10 between
+# them.
 _Bound = tuple[Value, int]
 
 
@@ -102,6 +104,8 @@ def _between(relation: Relation, index: int, table: ConstantTable) -> IntervalPa
     matched = tuple((row, stretches) for row, stretches in constants if stretches)
     if not matched:
         return None
+    # What no constant matches is kept out: WHERE fare < 20. All constants are compared in the same ways, so that either all
+    # have a lower bound or none: one of both tests always stands here, and it leaves NULL out.
     first, end = min(s.start for _, s in matched), max(s.stop for _, s in matched)
     kept = [condition for condition in conditions if not _reads(condition, index)]
     if first > 0:
@@ -143,6 +147,7 @@ def _value(constant: Expr, row: ConstantRow) -> Value | None:
     value = _known(without_double(constant), row)
     if value is None or isinstance(value, str):
         return None
+    # In double precision it is rounded as the engine rounds it.
     return value if without_double(constant) is constant else Fraction(float(value))
 
 
@@ -164,6 +169,7 @@ def _limits(ways: Sequence[tuple[str, Expr, Expr]], row: ConstantRow) -> tuple[_
 
 def _stretches(bounds: Sequence[_Bound], limits: tuple[_Bound | None, _Bound | None]) -> range:
     """Return the stretches between two bounds: the one with number n ends at bound n."""
+    # Bounds before 10 and before 20: stretch 0 is x < 10, 1 is 10 <= x < 20, 2 the rest. x < 20  →  stretches 0 and 1
     low, high = limits
     first = 0 if low is None else bisect_left(bounds, low) + 1
     return range(first, len(bounds) + 1 if high is None else bisect_left(bounds, high) + 1)
@@ -183,6 +189,7 @@ def _bucket(value: Expr, bounds: Sequence[_Bound], type_: SqlType) -> Expr:
             pairs = [part for pair in zip(tests, numbers, strict=True) for part in pair]
             beyond = Const(last, SqlType.INTEGER)
             return Apply("case", (*pairs, beyond), SqlType.INTEGER) if pairs else beyond
+        # CASE WHEN fare < 50 THEN CASE WHEN fare < 10 THEN 0 … END ELSE … END: of 2,000 bounds a row meets some sixteen.
         middle = (first + last) // 2
         test = _test("lt", "le", value, bounds[middle], type_)
         return Apply("case", (test, between(first, middle), between(middle + 1, last)), SqlType.INTEGER)

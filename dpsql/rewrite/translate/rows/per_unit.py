@@ -146,12 +146,15 @@ def _sum(name: UnitFunction, given: AggregatedArgument, where: Expr) -> UnitValu
     arg, arg_facts = given.expr, given.facts
     interval, step = require_interval(arg, arg_facts), step_of(arg)
     low, high = interval.low, interval.high
+    # Fares in cents from 0 to 150 are 15,000 steps of 1/100. What has no step, or too many, is cut into 2^30 of them.
     if step:
         low, high = math.floor(low / step) * step, math.ceil(high / step) * step
     if not step or (high - low) / step > _FINE:
         low, high, step = interval.low, interval.high, None
     type_ = _SUMS.get(arg.type, arg.type) if name == "sum" else _average(arg.type)
     whole = arg.type.is_integer and name == "sum"
+    # Of values from 0 to 150 in 20 rows: 0 to 3,000. Of values from −5 to −1 the sum is highest for a single row, and lowest
+    # for all: −100 to −1.
     bounds = interval if name == "avg" else Interval(min(low, low * given.most), max(high, high * given.most))
     column = Column(
         "",
@@ -266,6 +269,7 @@ def per_unit(relation: Relation, t: Translator, select: exp.Select, around: Arou
     asked = [aggregate(t, call) for call in calls]
     values = tuple(unit_value(function, node, rows.argument) for function, node in zip(asked, calls, strict=True))
     source, names = rows.source(values)
+    # HAVING and the outputs are about the rows that are made: count(*) in them is a column there, and no aggregate any more.
     match = matcher(grouping.keys, exprs, calls, t)
     texts = _texts(grouping.keys, calls)
     expr_of = {texts[name]: expr for name, expr in names.items()}
@@ -371,6 +375,8 @@ class _Rows:
             (rows if key_facts.values is None else len(key_facts.values)) + key_facts.nullable
             for key_facts in facts_of_keys
         )
+        # GROUP BY rider, paid, with two ways to pay: two rows of a rider at most, and a third where there may be NULL,
+        # however many trips there are.
         return min(math.prod(numbers), rows)
 
     def _key(self, key: Expr, fresh: Callable[[str], str]) -> Column:

@@ -65,6 +65,7 @@ def union_all(relations: Sequence[Relation], widths: Sequence[int], around: Arou
     units = {part.owned.unit.type for part in parts}
     fresh = fresh_names()
     unit = _unit(fresh("unit"), units)
+    # A column is the unit's only if it is so in every part: else it is one of values, and the unit stands beside it.
     own = [all(part.is_unit(place) for part in parts) for place, _ in enumerate(names)]
     columns = [unit if own[place] else _column(fresh("column"), place, parts) for place, _ in enumerate(names)]
     every = {column.name: column for column in (unit, *columns)}
@@ -94,6 +95,7 @@ def _table(unit: Column, every: Mapping[str, Column], columns: Sequence[Column],
         None if all(owner.groups is None for owner in owned) else sum(owner.groups or owner.rows for owner in owned)
     )
     up_to = sum(owner.up_to or owner.rows for owner in owned) if any(owner.up_to for owner in owned) else None
+    # A unit may have rows in each part, and then has those of all of them.
     bound = UnitBound(unit.name, sum(owner.rows for owner in owned), groups, up_to=up_to)
     rows = [owner.relation.expected_rows for owner in owned]
     expected = sum(number for number in rows if number is not None) if None not in rows else None
@@ -103,6 +105,7 @@ def _table(unit: Column, every: Mapping[str, Column], columns: Sequence[Column],
 def _column(name: str, place: int, parts: Sequence[_Part]) -> Column:
     """Return the facts about the values of all parts together."""
     pairs = [(part.exprs[place], part.facts[place]) for part in parts]
+    # SELECT fare … UNION ALL SELECT NULL …: the NULL is a value that may occur, and says nothing of type and bounds.
     given = [(e, expr_facts) for e, expr_facts in pairs if not (isinstance(e, Const) and e.value is None)] or pairs
     type_ = _common({expr.type for expr, _ in given})
     nullable = any(expr_facts.nullable for _, expr_facts in pairs)

@@ -70,6 +70,8 @@ def frame_of(node: exp.Window) -> RowsAround | None:
     kind = str(spec.args.get("kind") or "").upper()
     before, after = (_end(spec, key, side) for key, side in zip(("start", "end"), _SIDES, strict=True))
     unknown = before is _UNKNOWN or after is _UNKNOWN or spec.args.get("exclude")
+    # RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW says no more than nothing at all: the rows up to those that tie with
+    # its own.
     if kind != "ROWS" and (before, after) == _DEFAULT and not unknown:
         return None
     if unknown or (kind != "ROWS" and (before, after) != (None, None)):
@@ -117,6 +119,8 @@ def with_windows(relation: Relation, t: Translator, select: exp.Select, around: 
     """
     rows = _Rows(relation, owners(relation, around.kind, around.policy.tables, around.unique), around)
     calls = windows_of(select)
+    # fare - lag(fare) OVER (…)  →  fare - " "."lag(fare) OVER (…) ": a column for each window, so that what is around it is
+    # translated as any expression is.
     marks = {f"{render(call)} ": rows.window(t, call) for call in calls}  # as messages show them, unlike any column
     places = {id(call): f"{render(call)} " for call in calls}
     inside = replace(t, names=Names({**t.names.tables, _WINDOWS: marks}))
@@ -205,6 +209,7 @@ class _Rows:
             return Window(_ENDS[name], self.columns.get(value, self.unit), arg, frame=frame_of(node))
         if node.args.get("spec"):
             raise _refused(node)
+        # Among a unit's rows there are no more places than it may have rows.
         whole = Column("", SqlType.BIGINT, "bigint", bounds=Interval.of(1, self.owned.rows))
         if name in _COUNTED and not args:
             return Window(_COUNTED[name], whole)
@@ -317,6 +322,7 @@ def _place_of_text(t: Translator, text: Expr) -> Expr:
             because="window-order",
             hint="Engines order texts each in its own way; the owner of the data can declare `values: […]`.",
         )
+    # Of 'a', 'b' and 'c': 0 + (x > 'a')::int + (x > 'b')::int + (x > 'c')::int, of which the shadow says 0, 1 and 2.
     place: exp.Expr = exp.Literal.number(0)
     for value in values:  # each is NULL for NULL, which NULLS FIRST and LAST place
         after = exp.Paren(this=exp.GT(this=exp.column("x"), expression=exp.Literal.string(str(value))))

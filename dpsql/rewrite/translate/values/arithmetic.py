@@ -95,6 +95,7 @@ def as_timestamp(expr: Expr) -> Expr:
     if expr.type is not SqlType.DATE:
         return expr
     if isinstance(expr, Const):
+        # `ENDLESS` stands for infinity, and times the length of a day it would not.
         if expr.value is None or is_endless(expr.value):
             return Const(expr.value, SqlType.TIMESTAMP)
         return Const(int(expr.value) * DAY, SqlType.TIMESTAMP)
@@ -133,6 +134,7 @@ def _with_time(t: Translator, a: Operand, b: Operand, node: exp.Expr) -> Operand
     t - interval '1 day' * n  →  shift_by(t, n, interval '-1 day')
     """
     if isinstance(node, exp.Add) and isinstance(a, (IntervalValue, IntervalTimes)):
+        # interval + t is t + interval; interval - t is nothing at all.
         a, b = b, a
     if not isinstance(a, Expr) or not isinstance(node, (exp.Add, exp.Sub)):
         raise unknown_construct(node, because="time-plus-interval")
@@ -149,6 +151,7 @@ def _with_time(t: Translator, a: Operand, b: Operand, node: exp.Expr) -> Operand
 
 
 def _with_date(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> Operand:
+    # Between two dates PostgreSQL counts days; with a timestamp on either side the result is an interval.
     if a.type is SqlType.DATE and b.type is SqlType.DATE and isinstance(node, exp.Sub):
         return Apply("date_diff", (a, b), SqlType.INTEGER)
     if isinstance(node, exp.Sub) and SqlType.TIMESTAMP in (a.type, b.type):

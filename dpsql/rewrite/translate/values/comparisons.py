@@ -60,6 +60,8 @@ _ORDERS = frozenset({"lt", "le", "gt", "ge"})
 
 def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     """Return `a op b` with literals read as the other side's type, dates lifted to timestamps."""
+    # A text in quotes has no type of its own in PostgreSQL: beside a number '5' is a number, beside a date '2024-01-01' is a
+    # day.
     a = coerce(a, b.type, t.constants, endless=True) if isinstance(a, Const) else a
     b = coerce(b, a.type, t.constants, endless=True) if isinstance(b, Const) else b
     a, b = _at_one_clock(t, a, b, node)
@@ -249,6 +251,7 @@ def _case(t: Translator, node: exp.Expr) -> Expr:
 
 def unify_types(t: Translator, exprs: list[Expr], node: exp.Expr) -> tuple[Expr, ...]:
     """Return the expressions with one type, as CASE, COALESCE and GREATEST need it."""
+    # CASE WHEN late THEN fare ELSE '0' END: what is in quotes, and NULL, takes the others' type.
     types = [e.type for e in exprs if e != NULL and not (isinstance(e, Const) and e.type is SqlType.TEXT)]
     target = types[0] if types else SqlType.TEXT
     if types and all(x.is_number for x in types):
@@ -347,6 +350,7 @@ def _telling(items: Sequence[Const], op: str, *, every: bool) -> Sequence[Const]
     ordered = all(isinstance(value, (int, Fraction)) and not isinstance(value, bool) for value in by_value)
     if op not in _STRICT or not by_value or not ordered or len({item.type for item in by_value.values()}) > 1:
         return tuple(dict.fromkeys(items))
+    # x > ALL (1, 5) is x > 5, and x > ANY (1, 5) is x > 1.
     most = (max if (op in ("gt", "ge")) == every else min)(
         value for value in by_value if isinstance(value, (int, Fraction))
     )

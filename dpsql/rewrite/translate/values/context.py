@@ -54,6 +54,7 @@ class Names:
         """
         name, table = fold(column.this), fold(column.args.get("table"))
         place = self.tables.get(table)
+        # PostgreSQL has put its table before each column (`bind`): a table that is not here is one of the query around.
         if place is None and self.around is not None:
             return self.around.find(column)
         if place is None or name not in place:
@@ -201,6 +202,8 @@ class Translator:
             return self.inner[id(node)]
         if not isinstance(node, exp.Column) and _may_be_constant(node):
             return self.constants.of(node, endless=endless)
+        # Refused are both a kind of node that nobody knows, and a flag on a known one, such as a NOT, which nobody would
+        # read.
         handler = self.handlers.get(type(node))
         if handler is None or any(v is True and k not in _READ.get(type(node), ()) for k, v in node.args.items()):
             raise unknown_construct(node, because="construct-not-known")

@@ -56,6 +56,8 @@ def part(duration: Duration, field: str) -> Expr:
 
 def _part_of_number(number: Expr, field: str) -> Expr:
     size, above = _PARTS[field]
+    # The hour of 25 hours: 90,000,000,000 µs / 3,600,000,000 = 25, % 24 = 1. Both are cut off towards 0, as PostgreSQL does
+    # it: the hour of −25 hours is −1.
     if size > 1:
         number = Apply("div", (number, Const(size, SqlType.BIGINT)), SqlType.BIGINT)
     if above:
@@ -165,6 +167,7 @@ def date_bin(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         raise unknown_construct(node, because="date-bin-arguments")
     stride = t.operand(exp.Cast(this=args[0].copy(), to=exp.DataType.build("interval", dialect="postgres")))
     x, origin = (as_timestamp(as_moment(t, t.expression(arg))) for arg in args[1:])
+    # Bins are so many microseconds from their origin, by no clock: with a zone on one side, both are taken as moments.
     if SqlType.TIMESTAMPTZ in (x.type, origin.type):
         x, origin = instant(t, x, node), instant(t, origin, node)
     if not x.type.is_moment or not isinstance(origin, Const) or not isinstance(origin.value, int):

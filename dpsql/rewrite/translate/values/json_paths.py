@@ -65,6 +65,7 @@ def typed_path(t: Translator, node: exp.Cast) -> Expr | None:
         return None
     inside = _declared_path(t, node.this.unnest())
     target = TYPES.get(node.to.sql("postgres").lower().split("(")[0])
+    # (props->>'name')::varchar(3) is a cast of a text like any other.
     if inside.type is SqlType.TEXT or target is SqlType.TEXT:
         return None
     if target is None or not _holds(target, inside.type):
@@ -119,6 +120,7 @@ def _is_counted(node: exp.Expr) -> bool:
     parent = node.parent
     while isinstance(parent, exp.Paren):
         parent = parent.parent
+    # props IS NULL, and count(props) below: they ask for the column that says whether there is any JSON.
     if isinstance(parent, exp.Is):
         return isinstance(parent.expression, exp.Null)
     return parent is not None and function_name(parent) == "count"
@@ -152,6 +154,7 @@ def _steps(t: Translator, node: exp.Expr) -> tuple[exp.Column, tuple[str, ...]]:
     Raises:
         Unsupported: it begins elsewhere, or takes a place in an array.
     """
+    # props->'address'->>'city' is ->>(->(props, 'address'), 'city'): the last key is the outermost.
     node = node.unnest()
     match node:
         case exp.Column():
@@ -198,6 +201,8 @@ def _no_key(node: exp.Expr) -> NoReturn:
 
 def _holds(target: SqlType, declared: SqlType) -> bool:
     """Return whether every text of a declared type can be cast to another one, and means the same there."""
+    # Of a declared integer a bigint or a numeric can be made. A smallint can't: the cast could fail for a row, and tell of
+    # it.
     if declared in _WIDTHS:
         return target in _WIDTHS[_WIDTHS.index(declared) :] or (target.is_number and not target.is_integer)
     if declared.is_number:

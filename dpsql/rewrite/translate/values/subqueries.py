@@ -37,6 +37,7 @@ def scalar(t: Translator, node: exp.Expr) -> Operand:
     lone = _lone(node.this)
     if lone is not None:
         return t.operand(lone)
+    # In brackets it is an expression: PostgreSQL itself sees to it that it has one column, and one row at most.
     text, type_name = t.constants.evaluator.constant(_text(t, node.this).within("({})"))
     return constant_from_shadow(text, type_name)
 
@@ -81,6 +82,7 @@ def _text(t: Translator, query: exp.Expr) -> SpelledSql:
 
 def _closed(query: exp.Expr) -> bool:
     """Return whether every qualified column belongs to a table of the subquery, so that it does not look outside."""
+    # (SELECT name FROM zones AS z WHERE z.id = t.zone) has another answer for each row of t: it is no constant.
     own = {fold(alias.this) for alias in query.find_all(exp.TableAlias)} | {
         function_named(x) or fold(x.this) for x in query.find_all(exp.Table)
     }

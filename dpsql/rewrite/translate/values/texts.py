@@ -178,6 +178,7 @@ def _as_like(pattern: str) -> str | None:
     """Return the LIKE pattern that a regular expression is; None if it is none."""
     begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith("\\$")
     inside = pattern[begins : len(pattern) - ends]
+    # ^a.*b_  →  a, .*, b, _  →  a%b\_% for LIKE. Of a+ the + is no token: what is put together again is not what was there.
     tokens = _TOKEN.findall(inside)
     if "".join(tokens) != inside:
         return None

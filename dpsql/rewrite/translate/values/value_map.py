@@ -43,6 +43,7 @@ def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     inputs = tuple(_inputs(t, node, node))
     if len({input_.expr for input_ in inputs}) > 1:
         return _of_combinations(t, inputs, node)
+    # upper(paid) || '!'  →  the shadow is asked for upper(x) || '!' over 'card' and 'cash', and says 'CARD!' and 'CASH!'.
     places = {input_.part: _typed(input_, _as_written(input_.expr, exp.column("x"))) for input_ in inputs}
     return map_values(t, inputs[0].expr, inputs[0].values, _in_terms_of(node, places))
 
@@ -56,6 +57,7 @@ def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
     if len(inputs) == len(few):
         yield from _shortest(t, node, whole, inputs)
         return
+    # There is no part of a column that could have fewer values.
     if isinstance(node, exp.Column):
         raise _needs_domain(whole, columns[node])
     yield from _parts(t, node, whole)
@@ -87,6 +89,7 @@ def _parts(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
     for part in node.iter_expressions():
         if part.find(exp.Column) is None:
             continue
+        # Without the shadow: else a part would be asked of it, and the map then be mapped once more by what is around it.
         argument = _understood(replace(t, by_value=False), part)
         values = _few(t, argument) if argument is not None else None
         if argument is not None and values is not None:
@@ -116,6 +119,7 @@ def _of_combinations(t: Translator, inputs: Sequence[_Input], node: exp.Expr) ->
     number: Expr = Const(0, SqlType.BIGINT)
     combinations = 1
     shown: dict[Expr, exp.Expr] = {}
+    # As digits of a number: of three values of paid, place of paid + 3 * place of stars tells all pairs apart, from 0 on.
     for expr, values in {input_.expr: input_.values for input_ in inputs}.items():
         cells = (*values, None) if t.facts_of(expr).nullable else tuple(values)
         shown[expr] = _as_written(expr, _value_at(combinations, cells, expr.type))
@@ -142,6 +146,7 @@ def _place(expr: Expr, values: Sequence[Value], *, times: int, nullable: bool) -
 
 def _value_at(times: int, cells: Sequence[Value | None], type_: SqlType) -> exp.Expr:
     """Return for the shadow which value it is whose place is in a combination's number `x`."""
+    # The shadow takes the number apart again: (x / 3) % 5 is the place of stars, of which there are five.
     place = exp.Mod(
         this=exp.Paren(this=exp.Div(this=exp.column("x"), expression=_count(times))), expression=_count(len(cells))
     )
@@ -208,6 +213,7 @@ def map_values(t: Translator, argument: Expr, values: Sequence[Value], node: exp
     result = Apply("map", (argument, *keys), type_, Results(results[: len(values)]))
     if not nulls or results[-1] is None:
         return result
+    # CASE x WHEN NULL has no branch for NULL, which equals nothing: what the shadow makes of it stands around the map.
     missing = Apply("is_null", (argument,), SqlType.BOOLEAN)
     return Apply("case", (missing, Const(results[-1], type_), result), type_)
 
@@ -265,6 +271,7 @@ def _understood(t: Translator, node: exp.Expr) -> Expr | None:
 
 def _in_terms_of(node: exp.Expr, places: Mapping[exp.Expr, exp.Expr]) -> exp.Expr:
     """Return `node` with other expressions in the places of its parts."""
+    # Nodes are equal that are written alike, so that a column which stands twice is replaced twice.
     return exp.Paren(this=node.transform(lambda part: places[part].copy() if part in places else part))
 
 

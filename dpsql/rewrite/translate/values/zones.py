@@ -246,6 +246,7 @@ class ZonedMove:
                 because="zone-bounds-too-wide",
                 hint="The owner of the data can declare nearer `bounds`; or write AT TIME ZONE 'UTC', which needs none.",
             )
+        # How far the zone's clock is off is asked once a day; where two days differ, at each quarter of an hour between them.
         days = [low, *range(low - low % DAY + DAY, high, DAY), high]
         shifts = self._shifts(days)
         steps = [at for (a, x), (b, y) in pairwise(zip(days, shifts, strict=True)) if x != y for at in _steps(a, b)]
@@ -253,6 +254,7 @@ class ZonedMove:
         for at, shift in zip(steps, self._shifts(steps), strict=True):
             if shift != pieces[-1][1]:
                 pieces.append((at, shift))
+        # Right before each change the clock has to be what it was: else it was changed between two quarters.
         before = self._shifts([at - 1 for at, _ in pieces[1:]])
         if before != [shift for _, shift in pieces[:-1]]:
             raise Unsupported(
