@@ -228,14 +228,15 @@ class ValueGrid:
         numbers = [None if number is None else int(number) for number in answer.numbers(x)]
         if any(number is not None and not 0 <= number <= self.number + 1 for number in numbers):
             raise ValueError(f'column "{x}" has other numbers than those of {self.number} buckets')
-        within: dict[int, tuple[object, ...]] = {}
+        within: dict[int, list[tuple[object, ...]]] = {}
         outside: dict[str, list[tuple[object, ...]]] = {}
         for number, row in zip(numbers, answer.rows, strict=True):
             if number is None or number in (0, self.number + 1):
                 outside.setdefault(names[number], []).append(row)
             else:
-                within[number] = (*row[:place], self.centre(number), *row[place + 1 :])
-        inside = PlottedAnswer(answer.columns, tuple(within[number] for number in sorted(within)))
+                # A bucket has a row for each series.
+                within.setdefault(number, []).append((*row[:place], self.centre(number), *row[place + 1 :]))
+        inside = PlottedAnswer(answer.columns, tuple(row for number in sorted(within) for row in within[number]))
         return inside, {name: PlottedAnswer(answer.columns, tuple(rows)) for name, rows in outside.items()}
 
     def counts(self, answer: PlottedAnswer, x: str, y: str) -> list[float]:

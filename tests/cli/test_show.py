@@ -59,4 +59,10 @@ def test_nothing_is_cut_where_no_terminal_is(capsys: pytest.CaptureFixture[str])
     assert printed[6] == "time (UTC),ε,statement"
 
 
+def test_no_column_is_lost_in_an_object(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two of one name have different ones, none of which is another column's own."""
+    print_blocks(table_of(("a", "a", "a_2", "", "4"), [(1, 2, 3, 4, 5)]), form=Form.JSON)
+    assert list(json.loads(capsys.readouterr().out).values()) == ["1", "2", "3", "4", "5"]
+
+
 _NAMES = ("time (UTC)", "ε", "statement")

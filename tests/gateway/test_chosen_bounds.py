@@ -276,6 +276,25 @@ def test_explain_verbose_has_both_statements(sql: str, second: str, client: Clie
     assert [line.split(":")[0] for line in lines if line.startswith("Engine")] == ["Engine, for C", second]
 
 
+@pytest.mark.parametrize(
+    "options", ["(VERBOSE off)", "(verbose 0, costs)", "(VERBOSE false)", "(COSTS /* VERBOSE */ on)", ""]
+)
+def test_explain_has_no_statements_where_verbose_is_off(options: str, client: Client) -> None:
+    """As PostgreSQL reads its options."""
+    lines = [str(row[0]).strip() for row in client.ask(f"EXPLAIN {options} SELECT count(*) FROM rides").rows]
+    assert lines
+    assert not [line for line in lines if line.startswith("Engine")]
+
+
+@pytest.mark.parametrize(
+    "options", ["VERBOSE", "(VERBOSE)", "(verbose on, costs off)", "(COSTS, VERBOSE 1)", "(FORMAT text, VERBOSE)"]
+)
+def test_explain_has_statements_where_verbose_is_on(options: str, client: Client) -> None:
+    """In each spelling."""
+    lines = [str(row[0]).strip() for row in client.ask(f"EXPLAIN {options} SELECT count(*) FROM rides").rows]
+    assert [line for line in lines if line.startswith("Engine")]
+
+
 def test_too_little_is_refused_before_anything_is_paid(rides: Memory, auto: Policy, new_client: NewClient) -> None:
     """With the ε that it takes: five times the least, as the choice is to pay that."""
     roles = {

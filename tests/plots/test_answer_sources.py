@@ -9,7 +9,7 @@ from importlib import import_module
 import duckdb
 import pytest
 
-from dpsql.plots.answer import AnswerSource, Layout, PlottedAnswer
+from dpsql.plots.answer import AnswerSource, Layout, PlottedAnswer, ValueGrid
 
 COLUMNS = ("zone", "n", "n_margin")
 ROWS = (("a", 10, 2.5), ("b", 20, 2.5))
@@ -93,3 +93,11 @@ def test_nothing_to_draw_is_refused(answer: PlottedAnswer, message: str) -> None
     """A plot needs something asked for and a number."""
     with pytest.raises(ValueError, match=message):
         Layout.of(answer)
+
+
+def test_buckets_keep_each_row_of_a_series() -> None:
+    """A bucket has as many rows as there are series, in its place."""
+    answer = PlottedAnswer(("bucket", "n", "who"), ((2, 5, "x"), (1, 10, "x"), (1, 20, "y"), (0, 1, "x")))
+    inside, outside = ValueGrid(0, 10, 2).split(answer, "bucket")
+    assert inside.rows == ((2.5, 10, "x"), (2.5, 20, "y"), (7.5, 5, "x"))
+    assert [part.rows for part in outside.values()] == [((0, 1, "x"),)]

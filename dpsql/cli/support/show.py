@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from enum import Enum, auto
+from itertools import count
 from time import monotonic
 
 import psycopg
@@ -119,11 +120,13 @@ def _write_csv(names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 def _different(names: Sequence[str]) -> Iterator[str]:
     """Yield names of which no two are the same: of an object's keys one would be lost."""
-    seen = dict[str, int]()
+    taken, yielded = set(names), set[str]()
     for place, name in enumerate(names, start=1):
         key = name or str(place)
-        seen[key] = seen.get(key, 0) + 1
-        yield key if seen[key] == 1 else f"{key}_{seen[key]}"
+        if key in yielded or (not name and key in taken):
+            key = next(other for number in count(2) if (other := f"{key}_{number}") not in taken | yielded)
+        yielded.add(key)
+        yield key
 
 
 def _plain(value: object) -> object:

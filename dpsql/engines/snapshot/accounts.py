@@ -144,11 +144,12 @@ class AccountStore:
         try:
             # Another process may measure for minutes, and is not waited for. The lock goes with the descriptor: also a
             # process that is killed leaves none behind.
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                _LOG.error("another process measures with the accounts in %s", self.directory)
+                raise EngineNotReady from None
             yield
-        except BlockingIOError:
-            _LOG.error("another process measures with the accounts in %s", self.directory)
-            raise EngineNotReady from None
         finally:
             os.close(lock)
 

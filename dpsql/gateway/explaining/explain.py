@@ -10,6 +10,7 @@ from dpsql.accounting.privacy_loss import compose, show_down, show_up
 from dpsql.engines.base import SnapshotVersion
 from dpsql.errors import InternalError
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
+from dpsql.lexer.reader import literal_value, token_name, tokens
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Privacy, Role
 from dpsql.privacy.accuracy.expected_error import (
@@ -277,22 +278,47 @@ def explain(
     It is named and typed as EXPLAIN's own output is. FORMAT TEXT has a line a row. The others have one value,
     `[{"Plan": {"Node Type": …, "Epsilon": …, "Details": [line, …]}}]`, as tools expect that draw plans.
     """
-    options = prefix.lower()
-    lines = _lines(priced, edition, known, statements="verbose" in options)
+    options = explain_options(prefix)
+    lines = _lines(priced, edition, known, statements=options.get("verbose", "off") not in _OFF)
     lines += (*_known(priced, known.profile), *_free(priced, free))
     lines += further
-    if any(name in options for name in ("json", "yaml", "xml")):
+    shape = options.get("format", "text")
+    if shape in ("json", "yaml", "xml"):
         copy = {} if edition is None else {"Snapshot": edition.taken.isoformat()}
         node = {"Node Type": _NODE, **copy, **plan_values(priced, known), **_left(priced, free), "Details": lines}
-        if "json" in options:
+        if shape == "json":
             return f'SELECT {shadow_literal(as_json(node))}::json AS "QUERY PLAN"'  # a literal only
-        if "yaml" in options:
+        if shape == "yaml":
             return f'SELECT {shadow_literal(as_yaml(node))}::text AS "QUERY PLAN"'  # a literal only
         return f'SELECT pg_dpsql.xml_of({shadow_literal(as_xml(node))}) AS "QUERY PLAN"'
     if estimates:
         rows = max((len(scope.plan.groups.shown) for scope in priced.scopes), default=0) or _FOUND
         lines[0] += f"  (cost=0.00..1.00 rows={rows} width=32)"
     return _shown(lines)
+
+
+_OFF = frozenset({"off", "false", "0"})
+
+
+def explain_options(prefix: str) -> Mapping[str, str]:
+    """Return the options of an EXPLAIN and their values in small letters; one without a value is on.
+
+    EXPLAIN VERBOSE  →  verbose: on    EXPLAIN (VERBOSE off, FORMAT json)  →  verbose: off, format: json
+    """
+    words = list(tokens(prefix))[1:]
+    if not words or words[0].word != "(":  # words alone, as before PostgreSQL 9
+        return {token.word: "on" for token in words}
+    options: dict[str, str] = {}
+    name = ""
+    for token in words:
+        if token.word in ("(", ",", ")"):
+            name = ""
+        elif not name:
+            name = (token_name(token) or "").lower()
+            options[name] = "on"
+        else:
+            options[name] = (literal_value(token) or token.text).lower()
+    return options
 
 
 def explain_rows() -> str:
