@@ -215,7 +215,7 @@ def test_over_rides(in_town: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """Golden statements, and what was once taken for something else; every form changes some of them."""
     steps = [step for text in _of_rides() for step in in_town.steps(text, monkeypatch)]
     assert [step for step in steps if in_town.differs(step) and not _cuts_ties(step)] == []
-    changing = {form.reword.__name__ for form in FORMS} | {"make_distinct", "decorrelated", "put_places_below"}
+    changing = {form.reword.__name__ for form in FORMS} | {"make_distinct", "decorrelate", "put_places_below"}
     assert changing - {"number_by_key"} <= {step.form for step in steps}
 
 
