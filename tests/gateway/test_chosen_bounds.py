@@ -295,6 +295,13 @@ def test_explain_has_statements_where_verbose_is_on(options: str, client: Client
     assert [line for line in lines if line.startswith("Engine")]
 
 
+@pytest.mark.parametrize("spelled", ["json", "'JSON'", '"json"'])
+def test_explain_has_the_format_that_is_named(spelled: str, client: Client) -> None:
+    """One value of that type, however the name is written."""
+    ((told,),) = client.ask(f"EXPLAIN (VERBOSE off, FORMAT {spelled}) SELECT count(*) FROM rides").rows
+    assert "Private Answer" in str(told)
+
+
 def test_too_little_is_refused_before_anything_is_paid(rides: Memory, auto: Policy, new_client: NewClient) -> None:
     """With the ε that it takes: five times the least, as the choice is to pay that."""
     roles = {

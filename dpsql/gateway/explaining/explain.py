@@ -317,7 +317,7 @@ def explain_options(prefix: str) -> Mapping[str, str]:
             name = (token_name(token) or "").lower()
             options[name] = "on"
         else:
-            options[name] = (literal_value(token) or token.text).lower()
+            options[name] = (literal_value(token) or token_name(token) or token.text).lower()
     return options
 
 
