@@ -429,6 +429,15 @@ class Ledger(StandingLedger, Protocol):
     def entries(self, role: str | None, limit: int, cancellation: Cancellation | None = None) -> tuple[Entry, ...]:
         """Return the newest lines first, of one role or of all."""
 
+    def at_hand(
+        self, account: Account, keys: Iterable[str], names: Iterable[str], refresh: Period
+    ) -> tuple[int, Mapping[str, bytes]] | None:
+        """Return the epoch's number, and the releases with these keys, if it takes no time to find them; else None.
+
+        They are paid for by the role and stored, and nothing is kept of what an answer with one of these `names` was read
+        off. Nobody is waited for, no server and no thread: who calls it has others waiting.
+        """
+
     def epoch(self, refresh: Period, cancellation: Cancellation | None = None) -> int:
         """Return the epoch's number; a new one begins with the first call in each period of `refresh`."""
 

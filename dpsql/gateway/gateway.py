@@ -27,7 +27,7 @@ from dpsql.gateway.explaining.explain import Free, Knowledge, explain, explain_r
 from dpsql.gateway.explaining.notices import notices
 from dpsql.gateway.inner_answers import Reading
 from dpsql.gateway.measuring import Exact, Measuring, Profiles, Releases, account, with_profile
-from dpsql.gateway.planned_questions import PlannedQuestions
+from dpsql.gateway.planned_questions import KnownReply, PlannedQuestions
 from dpsql.gateway.pricing import (
     Drawn,
     PaidReleases,
@@ -41,7 +41,7 @@ from dpsql.gateway.pricing import (
 )
 from dpsql.gateway.rehearsal import rehearsal
 from dpsql.gateway.request import ProfileStatement, Reply, Request, Unpaid, Work
-from dpsql.gateway.reuse.reading_off import ReadingOff, ReadOff, ToldReleases
+from dpsql.gateway.reuse.reading_off import NOTHING_READ, ReadingOff, ReadOff, ToldReleases
 from dpsql.gateway.run_through import no_rows, run_through
 from dpsql.gateway.session_settings import check_setting, is_clamped, session_digits
 from dpsql.gateway.standing import StandingStatement, StandingStatements
@@ -135,6 +135,21 @@ class Gateway(PlannedQuestions):
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """See that a session may have a setting of dpsql's own; see `Answers`."""
         check_setting(name, value, self._deps.policy.roles[asker.role])
+
+    def recalled(self, request: Request) -> Reply | None:
+        """Return the reply that was told before, if it takes no time; see `Answers`.
+
+        What it was made of is the same as long as this gateway lives, but for the epoch, the releases, and what answers are
+        read off: one look at the ledger.
+        """
+        kept = self._known.reply(request)
+        if kept is None or kept.names is None:
+            return None
+        payer = account(self._deps.policy, request.asker)
+        if self._deps.ledger.at_hand(payer, kept.shown, kept.names, self._deps.refresh) != (kept.epoch, kept.shown):
+            return None
+        request.receipt.note(kept.shown)
+        return kept.reply
 
     def answer(self, request: Request) -> Reply | Unpaid:
         """Return the statement over released rows, or the work that measures them; see `Answers`.
@@ -286,11 +301,23 @@ class Gateway(PlannedQuestions):
         shown = {**found.paid, **read_off.releases}
         request.receipt.note(shown)
         profile = asked.reading.profile
-        reply = self._known.reply(request, shown, profile)
-        if reply is None:
-            reply = self._reply(asked, found.plan, found.drawn, read_off.notices)
-            self._known.keep_reply(request, found.plan, shown, profile, reply)
+        written = {key: release.to_bytes() for key, (_, release) in shown.items()}
+        kept = self._known.reply(request)
+        if kept is not None and kept.is_of(written, profile):
+            return kept.reply
+        reply = self._reply(asked, found.plan, found.drawn, read_off.notices)
+        names = self._names_at_hand(asked, found)
+        known = KnownReply(reply, written, tuple(profile.releases), found.epoch, names)
+        self._known.keep_reply(request, found.plan, known)
         return reply
+
+    def _names_at_hand(self, asked: Asked, found: Found) -> tuple[str, ...] | None:
+        """Return what `recalled` looks for beside releases of its own; None where an answer depends on more than these."""
+        protects = self._deps.policy.roles[asked.request.asker.role].protects
+        has_profile = self._deps.policy.budgets[protects].profile is not None
+        if has_profile or self._standing.grows or found.plan.aim is not None or found.read_off is not NOTHING_READ:
+            return None
+        return tuple(self._reading_off.names(found.plan, asked.request, found.epoch))
 
     def _measured(self, asked: Asked, found: Found) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""

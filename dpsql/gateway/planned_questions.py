@@ -21,7 +21,7 @@ from dpsql.gateway.dependencies import GatewayDependencies
 from dpsql.gateway.measuring import profile_statement, read_question
 from dpsql.gateway.plans.planning import Planner
 from dpsql.gateway.plans.tracked_scopes import StatementPlan
-from dpsql.gateway.pricing import PaidReleases, PricedPlan, price
+from dpsql.gateway.pricing import PricedPlan, price
 from dpsql.gateway.request import Question, Reply, Request
 from dpsql.gateway.reuse.reading_off import PlannedBefore
 from dpsql.gateway.session_settings import asked_of_empty_groups, session_epsilon
@@ -139,8 +139,8 @@ class KnownPlans:
         self.forms = KnownForms()
         """What the shadow said of texts, by their forms."""
         self.plans: ByteLimitedCache[KnownPlan] = ByteLimitedCache(_MOST, _weighed)
-        self.replies: ByteLimitedCache[Reply] = ByteLimitedCache(_MOST_REPLIES, _written)
-        """Replies by their plans and prices, and by the releases that they show."""
+        self.replies: ByteLimitedCache[KnownReply] = ByteLimitedCache(_MOST_REPLIES, _written)
+        """Replies by their plans and prices: those of the releases that were shown last."""
         self._through: ByteLimitedCache[bool] = ByteLimitedCache(_MOST_REPLIES, _by_length)
         """The plans and prices that were run through."""
 
@@ -172,14 +172,12 @@ class KnownPlans:
         if self.get(request) is not None:
             self._through.keep(_hashed(request), value=True)
 
-    def reply(self, request: Request, paid_releases: PaidReleases, profile: Profile) -> Reply | None:
-        """Return the reply to an equal request that shows these releases, and no others."""
-        return self.replies.get((_key(request), _price(request), _shown(paid_releases, profile)))
+    def reply(self, request: Request) -> "KnownReply | None":
+        """Return the last reply to an equal request."""
+        return self.replies.get((_key(request), _price(request)))
 
-    def keep_reply(
-        self, request: Request, priced: PricedPlan, paid_releases: PaidReleases, profile: Profile, reply: Reply
-    ) -> None:
-        """Remember what a plan that is the same whenever it is made replies with these releases.
+    def keep_reply(self, request: Request, priced: PricedPlan, reply: "KnownReply") -> None:
+        """Remember what a plan that is the same whenever it is made replies with some releases.
 
         Nothing else makes a difference to it, unless there are inner answers, which the shadow has computed.
         """
@@ -188,23 +186,36 @@ class KnownPlans:
         known_plan = self.get(request)
         if priced.inner or known_plan is None or known_plan.priced(request) is not priced:
             return
-        self.replies.keep((_key(request), _price(request), _shown(paid_releases, profile)), reply)
+        self.replies.keep((_key(request), _price(request)), reply)
 
 
-def _shown(paid_releases: PaidReleases, profile: Profile) -> Hashable:
-    """Return the releases with what they are stored under, and whose release the profile is."""
-    return (*profile.releases, *((key, release.to_bytes()) for key, (_, release) in paid_releases.items()))
+@dataclass(frozen=True, slots=True)
+class KnownReply:
+    """A reply, and all that it was made of beside the plan and its price."""
+
+    reply: Reply
+    shown: Mapping[str, bytes]
+    """The releases, by what they are stored under."""
+    profile: tuple[object, ...]
+    """Whose release the profile is."""
+    epoch: int
+    names: tuple[str, ...] | None
+    """What would be kept under these names if it was read off others; None where more than that has to be looked at."""
+
+    def is_of(self, shown: Mapping[str, bytes], profile: Profile) -> bool:
+        """Return whether it shows these releases, and no others."""
+        return self.shown == shown and self.profile == tuple(profile.releases)
 
 
 def _written(value: object) -> int:
     """Return the bytes of a reply, or of its key."""
     match value:
-        case Reply(text, told):
-            return sum(map(sys.getsizeof, (text, *told)))
-        case ((str() as text, tuple() as arguments, *_), _, tuple() as shown):
-            entries = len(shown) + len(arguments)
+        case KnownReply(Reply(text, told), shown, profile):
+            releases = sum(map(len, shown.values())) + _PER_ENTRY * (len(shown) + len(profile))
+            return sum(map(sys.getsizeof, (text, *told))) + releases
+        case ((str() as text, tuple() as arguments, *_), _):
             texts = (text, *(argument.text or "" for argument in arguments))
-            return _PER_ENTRY * entries + sum(map(sys.getsizeof, texts)) + sum(len(release) for _, release in shown)
+            return _PER_ENTRY * len(arguments) + sum(map(sys.getsizeof, texts))
         case _:
             return 0
 

@@ -149,6 +149,12 @@ class Answers(Protocol):
             DpsqlError: it may not, or there is no such setting.
         """
 
+    def recalled(self, request: Request) -> Reply | None:
+        """Return what `answer` would, where that was told before, holds still, and takes no time to find; else None.
+
+        Quick, and waits for nobody.
+        """
+
     def answer(self, request: Request) -> Reply | Unpaid:
         """Return what answers the question.
 

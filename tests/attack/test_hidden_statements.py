@@ -64,6 +64,11 @@ class Nobody:
         """Take any."""
         _ = name, value, asker
 
+    def recalled(self, request: Request) -> Reply | None:
+        """Remember nothing."""
+        _ = request
+        return None
+
     def answer(self, request: Request) -> Reply:
         """Never be asked."""
         raise NotImplementedError(request)

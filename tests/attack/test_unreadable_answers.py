@@ -38,6 +38,11 @@ class Wrong:
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """Take any."""
 
+    def recalled(self, request: Request) -> Reply | None:
+        """Remember nothing."""
+        _ = request
+        return None
+
     def answer(self, request: Request) -> Unpaid:
         """Answer as soon as that is paid for."""
 

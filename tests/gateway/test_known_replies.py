@@ -2,12 +2,14 @@
 
 import pytest
 
+from dpsql.accounting.sqlite.ledger import SqliteFile, SqliteLedger
 from dpsql.gateway import planned_questions
 from dpsql.gateway.gateway import Gateway
+from dpsql.gateway.measuring import account
 from dpsql.gateway.request import Reply
 from dpsql.policy.model import Policy
 from dpsql.question import Argument, Settings
-from tests.support.fix_world import Client, NewClient
+from tests.support.fix_world import Client, NewClient, noon
 from tests.support.memory import Memory
 
 GROUPED = "SELECT pickup_zone, count(*), avg(fare) FROM trips GROUP BY 1 ORDER BY 1"
@@ -41,6 +43,59 @@ def test_a_repeated_reply_is_written_once(client: Client, monkeypatch: pytest.Mo
     assert _again(client, GROUPED) == written
     monkeypatch.setattr(Gateway, "_reply", None)
     assert _again(client, GROUPED) == written
+
+
+def _recalled(client: Client, sql: str, settings: Settings = Settings()) -> Reply | None:
+    """Return what takes no time."""
+    question = client.gateway.examine(sql, client.asker)
+    assert question is not None
+    request = client.request(question, settings)
+    told = client.gateway.recalled(request)
+    assert bool(request.receipt.releases) == (told is not None)
+    return told
+
+
+def test_what_was_told_is_recalled_without_a_transaction(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is anything planned, looked up or written; the receipt names the releases."""
+    assert _recalled(client, GROUPED) is None
+    client.ask(GROUPED)
+    assert _recalled(client, GROUPED) is None
+    told = _again(client, GROUPED)
+    with monkeypatch.context() as patched:
+        for name in ("answer", "priced", "_found"):
+            patched.setattr(Gateway, name, None)
+        patched.setattr(SqliteFile, "read", None)
+        assert _recalled(client, GROUPED) == told
+    assert _recalled(client, f"{GROUPED} LIMIT 5") is None
+    assert _recalled(client, GROUPED, Settings(reuse="off")) is None
+    assert isinstance(client.ledger, SqliteLedger)
+    with SqliteLedger(client.ledger._file._path, noon) as other:  # as another process would
+        other.advance("new records")
+    assert _recalled(client, GROUPED) is None
+
+
+def test_what_is_read_off_others_is_not_recalled(client: Client) -> None:
+    """Nor what aims at an error: other releases may tell it, and there are looks at more of the ledger."""
+    client.ask(GROUPED)
+    for sql, settings in (
+        ("SELECT pickup_zone, sum(fare) FROM trips GROUP BY 1", Settings()),
+        (GROUPED, Settings(error="90 %")),
+    ):
+        client.ask(sql, settings)
+        told = _again(client, sql, settings)
+        assert settings.error or "computed from" in "".join(told.notices)
+        assert _recalled(client, sql, settings) is None
+
+
+def test_an_answer_that_another_process_has_read_off_is_looked_at(client: Client) -> None:
+    """It is told as it was told first."""
+    client.ask(GROUPED)
+    _again(client, GROUPED)
+    (kept,) = [reply for reply, _ in client.gateway._known.replies._entries.values()]
+    assert kept.names
+    payer = account(client.gateway._deps.policy, client.asker)
+    client.ledger.keep_readings(payer, {kept.names[0]: [*kept.shown]})
+    assert _recalled(client, GROUPED) is None
 
 
 @pytest.mark.parametrize(
@@ -82,7 +137,7 @@ def test_a_new_epoch_has_new_replies(client: Client) -> None:
     client.ask(GROUPED)
     _again(client, GROUPED)
     assert client.charges > charges
-    assert _remembered(client) == 2
+    assert _remembered(client) == 1
 
 
 def test_who_has_not_paid_is_not_told(new_client: NewClient, policy: Policy) -> None:
@@ -95,6 +150,8 @@ def test_who_has_not_paid_is_not_told(new_client: NewClient, policy: Policy) -> 
     question = other.gateway.examine(GROUPED, other.asker)
     assert question is not None
     assert not isinstance(other.gateway.answer(other.request(question)), Reply)
+    assert _recalled(other, GROUPED) is None
+    assert _recalled(eve, GROUPED) is not None
 
 
 def test_what_changes_by_itself_is_not_remembered(client: Client) -> None:

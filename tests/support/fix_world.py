@@ -164,8 +164,10 @@ def answered(gateway: Gateway, request: Request) -> str:
 
 def replied(gateway: Gateway, request: Request) -> Reply:
     """Return what answers a request, whatever it takes."""
-    begun = gateway.answer(request)
-    return begun if isinstance(begun, Reply) else begun()
+    told, begun = gateway.recalled(request), gateway.answer(request)
+    reply = begun if isinstance(begun, Reply) else begun()
+    assert told in (None, reply)
+    return reply
 
 
 def fetched(connection: psycopg.Connection, text: str) -> Answer:

@@ -56,6 +56,11 @@ class Exact:
         assert asker.role == "analyst"
         check_setting(name, value, ANALYST)
 
+    def recalled(self, request: Request) -> Reply | None:
+        """Remember nothing."""
+        _ = request
+        return None
+
     def answer(self, request: Request) -> Reply:
         """Run the select where the rows are, and spell its result."""
         question = request.question

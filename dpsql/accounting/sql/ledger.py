@@ -313,6 +313,16 @@ class SqlLedger:
         with self._store.read(cancellation) as connection:
             return lines.newest_lines(connection, role, limit)
 
+    def at_hand(
+        self, account: Account, keys: Iterable[str], names: Iterable[str], refresh: Period
+    ) -> tuple[int, Mapping[str, bytes]] | None:
+        """Return what takes no time to find; see `Ledger.at_hand`."""
+        found = self._looks.at_hand(account, keys, names)
+        if found is None:
+            return None
+        (number, began), known = found
+        return (number, known) if began >= first_day(refresh, self._now()) else None
+
     def epoch(self, refresh: Period, cancellation: Cancellation | None = None) -> int:
         """Return the epoch; see `Ledger.epoch`."""
         # The usual case reads nothing: the last epoch is known while this process writes.

@@ -263,6 +263,23 @@ class LedgerLooks:
             pause(_LOOK_AGAIN, cancellation)
         return None  # a payer waits for those who write, and then sees the stored releases
 
+    def at_hand(
+        self, account: Account, keys: Iterable[str], names: Iterable[str]
+    ) -> tuple[tuple[int, date], Mapping[str, bytes]] | None:
+        """Return the last epoch, its first day, and what is remembered under some keys; see `Ledger.at_hand`."""
+        whose = (account.role.protects, account.role.name)
+        kept = {key: self._known.get((*whose, key)) for key in keys}
+        known = {key: release for key, release in kept.items() if release is not None}
+        if len(known) < len(kept):
+            return None
+        wanted = tuple(names)
+
+        def look(connection: SqlConnection) -> tuple[tuple[int, date], bool]:
+            return last_epoch(connection), bool(find_readings(connection, account, wanted))
+
+        seen = self._store.glance(look, at_once=True)
+        return None if seen is None or seen[1] else (seen[0], known)
+
     def looked(self, look: Callable[[SqlConnection], _T], cancellation: Cancellation | None) -> _T:
         """Return what one look tells, without waiting where nobody writes."""
         seen = self._store.glance(look)

@@ -51,8 +51,11 @@ class LedgerStore(Protocol):
     def epoch(self) -> tuple[int, date] | None:
         """Return the last epoch, and the day on which it began, without waiting; None where another process writes."""
 
-    def glance(self, look: Callable[[SqlConnection], _T]) -> _T | None:
-        """Return what one look tells, without waiting; None where somebody writes, or nothing can be read."""
+    def glance(self, look: Callable[[SqlConnection], _T], *, at_once: bool = False) -> _T | None:
+        """Return what one look tells, without waiting; None where somebody writes, or nothing can be read.
+
+        Where it has to be `at_once`, None also where another thread looks, or a server would have to be asked.
+        """
 
     def read(
         self, cancellation: Cancellation | None = None, since: float | None = None

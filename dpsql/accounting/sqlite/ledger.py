@@ -227,17 +227,19 @@ class SqliteFile:
         # While we write nobody else can have begun another one.
         return self._writing or self.glance(last_epoch) or self._writing
 
-    def glance(self, look: Callable[[sqlite3.Connection], T]) -> T | None:
+    def glance(self, look: Callable[[sqlite3.Connection], T], *, at_once: bool = False) -> T | None:
         """Return what one look at the file tells, without waiting; None where somebody writes, or nothing can be read."""
-        with self._looking:
-            try:
-                self._eye.execute("BEGIN")
-                return look(self._eye)
-            except sqlite3.Error:
-                return None
-            finally:
-                if self._eye.in_transaction:
-                    self._eye.execute("ROLLBACK")
+        if not self._looking.acquire(blocking=not at_once):
+            return None
+        try:
+            self._eye.execute("BEGIN")
+            return look(self._eye)
+        except sqlite3.Error:
+            return None
+        finally:
+            if self._eye.in_transaction:
+                self._eye.execute("ROLLBACK")
+            self._looking.release()
 
     @contextmanager
     def read(

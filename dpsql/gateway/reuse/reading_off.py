@@ -405,7 +405,7 @@ class ReadingOff:
         self, priced: PricedPlan, paid: PaidReleases, request: Request, epoch: int
     ) -> tuple[ReadOff, PaidReleases]:
         """Return what answers were read off when they were given, and which of their `paid` releases they were made of."""
-        names = self._names(priced, request, epoch)
+        names = self.names(priced, request, epoch)
         readings = self._measuring.readings(names, request) if names else {}
         if not readings:
             return NOTHING_READ, paid
@@ -425,7 +425,7 @@ class ReadingOff:
         """Store of which releases an answer is made that aims at an error, unless that is stored."""
         if priced.aim is None:
             return
-        names, parts = self._names(priced, request, epoch), {part.identity: part for part in priced.measurements}
+        names, parts = self.names(priced, request, epoch), {part.identity: part for part in priced.measurements}
         known = self._measuring.readings(names, request)
         readings = {
             name: self._measuring.keys_of_draws(parts[identity], drawn[identity], request, epoch)
@@ -436,7 +436,7 @@ class ReadingOff:
         if readings:
             self._measuring.keep_readings(readings, request)
 
-    def _names(self, priced: PricedPlan, request: Request, epoch: int) -> Mapping[str, str]:
+    def names(self, priced: PricedPlan, request: Request, epoch: int) -> Mapping[str, str]:
         """Return the identities of measurements that may be read off others, by what their readings are stored under."""
         reuse = session_reuse(request.settings, self._policy.roles[request.asker.role])
         if priced.inner or (reuse is Reuse.OFF and priced.aim is None):
@@ -468,7 +468,7 @@ class ReadingOff:
         read = self._read_off(priced, answered, request, epoch)
         if not (given and read.derived):
             return read
-        names = {identity: name for name, identity in self._names(priced, request, epoch).items()}
+        names = {identity: name for name, identity in self.names(priced, request, epoch).items()}
         readings = {names[identity]: (told.key,) for identity, told in read.told.items()}
         kept = self._measuring.keep_readings(readings, request)
         # Another process was faster: what it has read is the answer, and is read again here.

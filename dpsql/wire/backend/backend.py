@@ -30,11 +30,16 @@ from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Repl
 _PROTOCOL = 0x30000
 _PIECE, _PIECES = 2**16, 64
 """Bytes, and how many times so many: a socket holds no more."""
+_RUNNING = (MessageKind.EXECUTE, MessageKind.QUERY)
 _STOP, _END = guard.SIGNAL_CODE.encode(), guard.END.encode()
 
 
 class ShadowLostError(ConnectionError):
     """The shadow ended the session."""
+
+
+class SkippedError(Exception):
+    """The shadow has failed and the client was told; everything before the next Sync is ignored."""
 
 
 class ShadowRefusedError(Exception):
@@ -83,6 +88,11 @@ class Backend(asyncio.Protocol):
         self._waiting: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
+        self.was_used = False
+        """Whether something that was not ours was run since somebody noted that nothing was: settings may be others."""
+        self._unsent: list[bytes] = []
+        """Messages that go with those behind them, in one write."""
+        self._unsent_size = 0
 
     # Methods that asyncio calls.
 
@@ -107,6 +117,7 @@ class Backend(asyncio.Protocol):
         if isinstance(exc, OSError) and self._transport is not None:
             self._unsorted.append(_unread(self._transport))
         self._transport = None
+        self._unsent.clear()
         while self._unsorted:
             self._sort(self._unsorted.popleft())
         self._writable.set()
@@ -146,6 +157,7 @@ class Backend(asyncio.Protocol):
         """Send a message; `owed` says what is done with its replies."""
         if owed is not None:
             self.replies.owe(owed)
+            self.was_used = self.was_used or (owed.kind in _RUNNING and not owed.of_answer)
         self._write(raw)
 
     async def settle(self) -> None:
@@ -160,10 +172,13 @@ class Backend(asyncio.Protocol):
         await self._wait()
 
     async def ask(self, *messages: tuple[MessageKind, bytes]) -> tuple[Message, ...]:
-        """Send messages of our own and return their replies; the client sees nothing of it. No reply may be owed.
+        """Send messages of our own and return their replies; the client sees nothing of it.
+
+        They may go behind messages of the client's whose replies have not come yet, but for those that run something.
 
         Raises:
             ShadowRefusedError: on the first error.
+            SkippedError: when the shadow fails for what the client has sent before.
             ShadowLostError: when the shadow goes.
         """
         collected: list[Message] = []
@@ -176,6 +191,8 @@ class Backend(asyncio.Protocol):
         self._write(b"".join(raw for _, raw in messages) + FLUSH)
         await self._wait()
         _raise_error(collected)
+        if missing and self.replies.skipping and not self.replies.ended:
+            raise SkippedError
         if missing:  # the end of the session came for something before them
             raise ShadowLostError("the shadow ended the session")
         return tuple(collected)
@@ -198,7 +215,8 @@ class Backend(asyncio.Protocol):
     def close(self) -> None:
         """End the session."""
         if self._transport is not None:
-            self._transport.write(TERMINATE)
+            self._unsent.append(TERMINATE)
+            self._send_all()
             self._transport.close()
 
     def _sort(self, data: bytes) -> None:
@@ -242,11 +260,26 @@ class Backend(asyncio.Protocol):
     def _write(self, raw: bytes) -> None:
         if self._transport is None:
             raise ShadowLostError("the shadow ended the session")
-        self._transport.write(raw)
+        # Each write wakes the shadow's process. So messages that are sent one after the other go together: when replies
+        # are waited for, and at the latest in the loop's next turn.
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._send_all)
+        self._unsent.append(raw)
+        self._unsent_size += len(raw)
+        if self._unsent_size > _PIECE:
+            self._send_all()
+
+    def _send_all(self) -> None:
+        """Send what was written."""
+        if self._transport is not None and self._unsent:
+            self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
+        self._unsent_size = 0
 
     async def _wait(self) -> None:
         if self.replies.is_settled:
             return
+        self._send_all()
         self._waiting = asyncio.get_running_loop().create_future()
         await self._waiting
 

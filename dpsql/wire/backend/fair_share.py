@@ -1,7 +1,7 @@
 """Shares of a user: no user's messages can take the event loop from the others, and no user's statements all threads.
 
-The loop looks at all connections in turns. In each turn what one user's connections send, and what the shadow sends them, has
-so much time of it together, however much has come; the rest waits for the next turn. So somebody who sends thousands of
+The loop looks at all connections in turns. Once what one user's connections send, and what the shadow sends them, has had so
+much time of it together, however much has come, the rest waits for the next turn. So somebody who sends thousands of
 messages at once, or asks for millions of rows, is slow himself.
 """
 
@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from dpsql.errors import QueryCanceled
 from dpsql.question import Cancellation
@@ -33,7 +33,6 @@ class FairShare:
         """`clock` tells how long this thread has had the processor."""
         self._clock = clock
         self._left = _EACH
-        self._turn = 0
         self._is_next_due = False
         self._waiting: deque[Begin] = deque()
 
@@ -59,20 +58,21 @@ class FairShare:
 
     def taken(self) -> "HeldTurn":
         """Return what measures something that begins now."""
-        self._have_next()
-        return HeldTurn(self, self._turn, self._clock())
+        return HeldTurn(self, self._clock())
 
     def wait(self, begin: Begin) -> None:
         """Have something begin at its turn."""
         self._waiting.append(begin)
         self._have_next()
 
-    def spent(self, turn: int, since: float) -> None:
-        """Count what something has had of the turn that it began in, and let the next one begin if there is time left."""
-        took = self._clock() - since if turn == self._turn else _SUSPENDED
+    def spent(self, since: float, *, alone: bool) -> None:
+        """Count what something has had, and let the next one begin if there is time left; `alone` if nothing began since."""
+        took = self._clock() - since if alone else _SUSPENDED
         self._left = max(self._left - took, -_MOST_OWED * _EACH)
         if self._left > 0:
             self._let_next()
+        else:
+            self._have_next()
 
     def _have_next(self) -> None:
         """See that there is a next turn: what is called soon is called in that, and not in this one."""
@@ -82,7 +82,6 @@ class FairShare:
 
     def _begin_turn(self) -> None:
         self._is_next_due = False
-        self._turn += 1
         if not self._waiting:
             self._left = _EACH
             return
@@ -100,16 +99,20 @@ class FairShare:
 class HeldTurn:
     """Something that has its turn."""
 
-    __slots__ = ("_share", "_since", "_turn")
+    __slots__ = ("_share", "_since")
+    _latest: ClassVar["HeldTurn | None"] = None
+    """The one that has begun last, of all users."""
 
-    def __init__(self, share: FairShare, turn: int, since: float) -> None:
-        self._share, self._turn, self._since = share, turn, since
+    def __init__(self, share: FairShare, since: float) -> None:
+        self._share, self._since = share, since
+        HeldTurn._latest = self
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._share.spent(self._turn, self._since)
+        # Where something else began meanwhile this one was waiting, and what the processor has done since was for others.
+        self._share.spent(self._since, alone=HeldTurn._latest is self)
 
 
 class FairShares:

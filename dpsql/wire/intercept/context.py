@@ -19,7 +19,14 @@ from dpsql.errors import (
 from dpsql.gateway.request import Answers, Question
 from dpsql.lexer.reader import statements
 from dpsql.question import Cancellation
-from dpsql.wire.backend.backend import Backend, ShadowRefusedError, drop_position, refuse, shift_position
+from dpsql.wire.backend.backend import (
+    Backend,
+    ShadowRefusedError,
+    SkippedError,
+    drop_position,
+    refuse,
+    shift_position,
+)
 from dpsql.wire.intercept.audit_lines import AuditedStatement, SessionAudit, written_parameters
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
@@ -106,6 +113,8 @@ class Runner:
             return partial(self.refuse, failed, run.offset)
         try:
             answer = await self._install(run, codec, cancellation, asked)
+        except SkippedError:  # nobody was asked: what the client has sent before has failed, and has its line
+            raise
         except BaseException:
             # Also where the task is cancelled because the server stops: the line says that the statement was asked, and
             # not how it ended.
@@ -189,12 +198,8 @@ def _of_answer(refused: ShadowRefusedError) -> bytes:
 
 
 # The event loop is shared by all clients, so that what takes noticeable time is done on a thread.
-SHORT = 2_000
-"""Characters of a text that takes no noticeable time to tell apart into tokens."""
-
-
-class SkippedError(Exception):
-    """The shadow has failed and the client was told; everything before the next Sync is ignored."""
+SHORT, _QUICK = 2_000, 500
+"""Characters of a text that takes no noticeable time to tell apart into tokens, and of one that is examined at once, too."""
 
 
 class SessionContext:
@@ -277,6 +282,8 @@ class SessionContext:
         kept = self._answers.recall(text) if len(text) <= SHORT else None
         if kept is not None:
             return self._inspected(text, lambda: kept[0])
+        if len(text) <= _QUICK:
+            return self.inspected(text, Cancellation())
         return await self.on_worker(partial(self.inspected, text), lambda refused: refused)
 
     async def inspect_alone(self, text: str) -> ClassifiedStatement | None:

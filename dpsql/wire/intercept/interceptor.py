@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TypeVar
 
 from dpsql.errors import AccessDenied, DpsqlError, InternalError, QueryCanceled, StatementTimeout, Unsupported
-from dpsql.gateway.request import Answers, Rehearsal, Reply, Request, StandIn
+from dpsql.gateway.request import Answers, Rehearsal, Reply, Request, StandIn, Unpaid
 from dpsql.question import Argument, Asker, Cancellation, ColumnDescription, Settings, TemporaryTable
 from dpsql.rewrite.ir.literal import TYPES, quoted_name
 from dpsql.rewrite.syntax.read.parse import Wrap, locate_query
@@ -34,6 +34,7 @@ from dpsql.wire.backend.backend import (
 from dpsql.wire.backend.fair_share import Workers
 from dpsql.wire.intercept.audit_lines import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed
+from dpsql.wire.intercept.given_answers import GivenAnswer, GivenAnswers
 from dpsql.wire.intercept.prepared_statements import Execution, PreparedStatement, SearchPath
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import describe_message, error_fields, join_error_fields, parameter_oids
@@ -368,6 +369,9 @@ _PATH = slice(8, 10)
 """Where the search path is in them."""
 _ASK_PATH = messages_to_run(f"SELECT {', '.join(_FACTS[_PATH])}".encode())
 _ASK_FACTS = messages_to_run(f"SELECT {', '.join(_FACTS)}".encode())
+Facts = tuple[bytes | None, ...]
+"""What the shadow says of them."""
+_TEMPORARY = _FACTS.index("pg_dpsql.temporary()")
 _OWN = 7
 """The first of them are settings of dpsql's own, in the order of `Settings`."""
 _TIMEOUT, _LEVEL = len(_FACTS) - 2, len(_FACTS) - 1
@@ -398,16 +402,21 @@ class Answer:
     """The columns of the query in a statement that has no rows itself, as the shadow sent them."""
     released: bool = False
     """Whether released values may stand in the text."""
+    installed: tuple[Message, ...] = ()
+    """What the shadow said when it took the text, if it was sent that already."""
 
 
 class Interceptor:
     """Asks the gateway on behalf of one session."""
 
-    def __init__(self, answers: Answers, asker: Asker, workers: Workers, types: TypeNames) -> None:
+    def __init__(self, answers: Answers, asker: Asker, workers: Workers, types: TypeNames, given: GivenAnswers) -> None:
         self._answers = answers
         self._asker = asker
         self._workers = workers
         self._types = types
+        self._given = given
+        self._read: tuple[Facts, str, Settings] | None = None
+        """The settings that were read last, and what of."""
 
     async def answer(
         self, backend: Backend, asked: Execution, codec: str, cancellation: Cancellation, line: AuditedStatement
@@ -423,11 +432,12 @@ class Interceptor:
             asked.prepared.oids = await self._parameter_types(backend, asked.prepared, codec)
         # One round trip to the shadow: the columns that the client was told, or will be, and the settings that the statement
         # is read by. Whatever PostgreSQL itself would refuse is refused by it here, before anything is planned.
-        replies = await self._describe(backend, asked, codec)
+        given = None if backend.was_used else self._given.of(self._asker, asked, codec)
+        replies, installed = await self._describe(backend, asked, codec, given)
         facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
         if asked.path is not None:
             facts = (*facts[: _PATH.start], *asked.path, *facts[_PATH.stop :])
-        settings, arguments = _settings(facts, codec, asked.text, self._asker.user), facts[len(_FACTS) :]
+        settings, arguments = self._settings(facts[: len(_FACTS)], codec, asked.text), facts[len(_FACTS) :]
         settings = await self._with_lists(backend, settings, codec)
         described, *inner = (body if kind == b"T" else b"" for kind, body in replies if kind in (b"T", b"n"))
         columns = await self._types.columns(backend, described, codec) if described else ()
@@ -443,7 +453,9 @@ class Interceptor:
             return Answer(asked.text, (), b"")
         require_writable(reply.text, codec)
         notices = () if facts[_LEVEL] in _SILENT else reply.notices
-        return Answer(reply.text, columns, described, notices, next(iter(inner), b""), reply.released)
+        if given is None or given != GivenAnswer(reply.text, described, installed):
+            installed = ()
+        return Answer(reply.text, columns, described, notices, next(iter(inner), b""), reply.released, installed)
 
     async def planned(self, work: Callable[[Cancellation], _T], cancellation: Cancellation) -> _T:
         """Return what `work` makes of a text of the client's, on a thread for reading."""
@@ -456,18 +468,15 @@ class Interceptor:
             ShadowRefusedError: when PostgreSQL does not take it.
             InternalError: when the columns differ; a client that reads binary rows would misread them.
         """
-        text = await self._with_rows_apart(backend, answer.text, codec) if answer.released else answer.text
-        replies = await backend.ask(
-            (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
-            (MessageKind.PARSE, messages.parse_message(_ANSWER, text.encode(codec), asked.oids)),
-            (MessageKind.DESCRIBE, describe_message(b"S", _ANSWER)),
-            # The client's portal is bound anew, to our statement: a driver that executes it by its name gets the answer's
-            # rows.
-            (MessageKind.CLOSE, messages.close_message(b"P", asked.portal)),
-            (MessageKind.BIND, messages.bind_message(asked.portal, _ANSWER, asked.rest)),
-            (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
-        )
+        if answer.installed:
+            return
+        # A view is made by a statement that has no rows itself.
+        is_view = answer.released and not answer.described
+        text = await self._with_rows_apart(backend, answer.text, codec) if is_view else answer.text
+        replies = await backend.ask(*_messages_to_install(text, asked, codec))
         require_columns(replies, answer.columns, codec)
+        if answer.described:
+            self._given.keep(self._asker, asked, codec, GivenAnswer(text, answer.described, replies))
 
     async def _with_rows_apart(self, backend: Backend, text: str, codec: str) -> str:
         """Return the statement that makes a temporary view, over a table of its rows, which is made; any other as it is.
@@ -531,8 +540,13 @@ class Interceptor:
         replies = await backend.ask(*messages_to_describe(prepared.text.encode(codec), prepared.declared))
         return next(parameter_oids(body) for kind, body in replies if kind == b"t")
 
-    async def _describe(self, backend: Backend, asked: Execution, codec: str) -> tuple[Message, ...]:
-        """Describe the original, then each probe, and read the settings and the parameters, in one round trip."""
+    async def _describe(
+        self, backend: Backend, asked: Execution, codec: str, given: GivenAnswer | None
+    ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+        """Describe the original, then each probe, and read the settings and the parameters, in one round trip.
+
+        In the same one an answer that was given before takes the portal: what the shadow says of that is returned apart.
+        """
         wanted: list[tuple[MessageKind, bytes]] = []
         if asked.bound:
             wanted.append((MessageKind.DESCRIBE, describe_message(b"P", asked.portal)))
@@ -542,7 +556,24 @@ class Interceptor:
             wanted += messages_to_describe(probe.encode(codec), asked.oids)
         wanted += messages_to_forget()
         wanted += _facts_and(asked) if asked.oids else _ASK_FACTS
-        return await backend.ask(*wanted)
+        if given is not None:
+            wanted += _messages_to_install(given.text, asked, codec)
+        replies = await backend.ask(*wanted)
+        backend.was_used = False
+        # What reads the settings ends with two names that are closed; an answer is parsed behind that.
+        row = next(place for place, (kind, _) in enumerate(replies) if kind == b"D")
+        closed = [place for place, (kind, _) in enumerate(replies) if kind == b"3" and place > row]
+        return replies[: closed[1] + 1], replies[closed[1] + 1 :]
+
+    def _settings(self, facts: Facts, codec: str, text: str) -> Settings:
+        """Return the session's settings, which seldom change."""
+        if self._read is not None and self._read[:2] == (facts, codec):
+            return self._read[2]
+        settings = _settings(facts, codec, text, self._asker.user)
+        # Which temporary tables are named is another question for each text.
+        if not settings.temporary and not facts[_TEMPORARY]:
+            self._read = facts, codec, settings
+        return settings
 
     async def _with_lists(self, backend: Backend, settings: Settings, codec: str) -> Settings:
         """Return the settings with the rows of those temporary tables that are lists."""
@@ -554,6 +585,13 @@ class Interceptor:
         lists = [None if rows is None else rows.decode(codec) for rows in row]
         return replace(settings, temporary=with_list_rows(settings.temporary, lists))
 
+    def _begun(self, request: Request, trial: Trial) -> tuple[Reply | Unpaid, str | None]:
+        """Return what answers, run through where nothing is to be tried before that: on the same thread, without a change."""
+        begun = self._answers.answer(request)
+        if isinstance(begun, Reply) or begun.through is None or begun.rehearsal.texts or begun.trial is not None:
+            return begun, _NOT_YET
+        return begun, _NOT_YET if trial.is_wanted(begun.rehearsal) else begun.through()
+
     async def _on_worker(self, request: Request, trial: Trial, columns: tuple[ColumnDescription, ...]) -> Reply | None:
         """Let the gateway answer on a thread, and try what will be paid for before it is; None if nothing is left to do.
 
@@ -561,10 +599,14 @@ class Interceptor:
         """
         user, cancellation = request.asker.user, request.cancellation
         try:
+            # What was told before goes on at once, without a thread.
+            told = self._answers.recalled(request)
+            if told is not None:
+                return told
             # `answer` plans and prices. What it returns is an answer that costs nothing, or an `Unpaid`, which pays when it
             # is called. Between the two lies all that can fail for free: whoever has paid shall not get an error that could
             # be known before.
-            begun = await self._workers.planning.run(user, partial(self._answers.answer, request), cancellation)
+            begun, made_up = await self._workers.planning.run(user, partial(self._begun, request, trial), cancellation)
             if isinstance(begun, Reply):
                 return begun
             if begun.rehearsal.texts and await trial.is_done_already(begun.rehearsal):
@@ -574,10 +616,10 @@ class Interceptor:
                 await trial.see(lambda: self._workers.planning.run(user, partial(next, made, None), cancellation))
             if begun.trial is not None:
                 await self._workers.trying.run(user, begun.trial, cancellation)
-            if begun.through is not None:
+            if begun.through is not None and made_up is _NOT_YET:
                 made_up = await self._workers.planning.run(user, begun.through, cancellation)
-                if made_up is not None and len(made_up) <= _MOST_DESCRIBED:
-                    await trial.require_described(made_up, columns)
+            if made_up and len(made_up) <= _MOST_DESCRIBED:
+                await trial.require_described(made_up, columns)
             # The point of no return: the charge is durable before an engine is asked.
             return await self._workers.measuring.run(user, begun, cancellation)
         except (DpsqlError, ShadowRefusedError, ShadowLostError):
@@ -587,6 +629,24 @@ class Interceptor:
             raise InternalError from failed
 
 
+_NOT_YET = ""
+"""Stands for what was made up until the plan is run through."""
+
+
+def _messages_to_install(text: str, asked: Execution, codec: str) -> Asked:
+    """Parse and describe an answer, and bind it to the portal that the client executes."""
+    return (
+        (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
+        (MessageKind.PARSE, messages.parse_message(_ANSWER, text.encode(codec), asked.oids)),
+        (MessageKind.DESCRIBE, describe_message(b"S", _ANSWER)),
+        # The client's portal is bound anew, to our statement: a driver that executes it by its name gets the answer's
+        # rows.
+        (MessageKind.CLOSE, messages.close_message(b"P", asked.portal)),
+        (MessageKind.BIND, messages.bind_message(asked.portal, _ANSWER, asked.rest)),
+        (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
+    )
+
+
 def _facts_and(asked: Execution) -> Asked:
     """Return what asks for the settings and for the parameters of a statement."""
     parameters = (f"pg_dpsql.spell(${number})" for number, _ in enumerate(asked.oids, start=1))
@@ -594,7 +654,7 @@ def _facts_and(asked: Execution) -> Asked:
     return messages_to_run(select.encode(), asked.oids, asked.values + b"\0\0")
 
 
-def _settings(facts: tuple[bytes | None, ...], codec: str, text: str, user: str) -> Settings:
+def _settings(facts: Facts, codec: str, text: str, user: str) -> Settings:
     """Read the settings.
 
     Raises:

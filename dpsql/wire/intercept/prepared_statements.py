@@ -184,6 +184,10 @@ class PreparedStatements:
         """Command tags for portals that hold an answer, where the shadow's own would be another."""
         self._maybe_statements: set[bytes] = set()
         self._maybe_portals: set[bytes] = set()
+        self._sent: dict[bytes, PreparedStatement | None] = {}
+        """What names will stand for, once the shadow has parsed what was sent; None for what is the shadow's alone."""
+        self._bound: dict[bytes, tuple[bytes, bytes]] = {}
+        """The statements and parameters of the portals that were sent."""
 
     def may_be_statement(self, name: bytes) -> bool:
         """Return whether `name` is one of these, or may become one with the next replies."""
@@ -211,8 +215,28 @@ class PreparedStatements:
         self._expect(size)
         self._maybe_portals.add(name)
 
+    def sent(self, name: bytes, prepared: PreparedStatement | None) -> None:
+        """Note that a Parse was sent."""
+        self._sent[name] = prepared
+
+    def sent_portal(self, portal: bytes, statement: bytes, rest: bytes) -> None:
+        """Note that a Bind was sent."""
+        self._bound[portal] = statement, rest
+
+    def portal_to_be(self, name: bytes) -> Portal | None:
+        """Return what a portal will be if nothing fails that was sent since the last Sync, and only names were given.
+
+        None where that is not known, or where it is none of these.
+        """
+        if name not in self._bound:
+            return None
+        statement, rest = self._bound[name]
+        prepared = self._sent[statement] if statement in self._sent else self.statements.get(statement)
+        return None if prepared is None else Portal(prepared, rest)
+
     def parsed(self, name: bytes, prepared: PreparedStatement | None) -> None:
         """Note that the shadow has parsed what is now called `name`."""
+        self._sent.pop(name, None)
         self._drop(self.statements.pop(name, None))
         if prepared is not None:
             self._confirm(prepared.size)
@@ -222,6 +246,7 @@ class PreparedStatements:
     def bound(self, portal: bytes, statement: bytes, rest: bytes) -> None:
         """Note that the shadow has bound what is now called `portal`."""
         self.tags.pop(portal, None)
+        self._bound.pop(portal, None)
         self._drop(self.portals.pop(portal, None))
         prepared = self.statements.get(statement)
         if prepared is not None:
@@ -271,6 +296,9 @@ class PreparedStatements:
             for name in tuple(self.portals):
                 self.take_portal(name)
             self.tags.clear()
+        # What failed up to here was not made; of what was sent behind it we wait for the shadow's word.
+        self._sent.clear()
+        self._bound.clear()
         if settled:
             # The replies that are still awaited have failed.
             self._allowance.give(self._awaited)

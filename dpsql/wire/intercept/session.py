@@ -20,7 +20,7 @@ from typing import assert_never
 
 from dpsql.errors import DpsqlError, LimitExceeded, ProtocolError, Unsupported
 from dpsql.gateway.request import Question
-from dpsql.wire.backend.backend import drop_position, leave_out, refuse
+from dpsql.wire.backend.backend import SkippedError, drop_position, leave_out, refuse
 from dpsql.wire.backend.fair_share import FairShare
 from dpsql.wire.intercept import simple
 from dpsql.wire.intercept.classify import (
@@ -32,7 +32,7 @@ from dpsql.wire.intercept.classify import (
     RefusedStatement,
     command_tag,
 )
-from dpsql.wire.intercept.context import SessionContext, SkippedError
+from dpsql.wire.intercept.context import SessionContext
 from dpsql.wire.intercept.prepared_statements import Execution, Portal, PreparedStatement
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import Frame, Frames, Limits
@@ -191,6 +191,7 @@ class Session:
             if prepared is None or not isinstance(prepared.statement, Question | ExecuteNamed):
                 passing.taken()  # the others have a line each time that they are executed
 
+        self._names.sent(name, prepared)
         self._backend.send(frame.raw, PendingReply(MessageKind.PARSE, error=passing.refused, confirmed=parsed))
 
     async def _bind(self, frame: Frame) -> None:
@@ -201,6 +202,7 @@ class Session:
         elif not self._names.may_be_portal(portal):
             self._backend.send(frame.raw, PendingReply(MessageKind.BIND))
             return
+        self._names.sent_portal(portal, statement, rest)
         self._backend.send(
             frame.raw, PendingReply(MessageKind.BIND, confirmed=lambda: self._names.bound(portal, statement, rest))
         )
@@ -253,6 +255,8 @@ class Session:
         if not self._names.may_be_portal(name):
             self._again(frame, name)
             return
+        if await self._execute_unconfirmed(frame, name):
+            return
         await self._context.settle()
         if self._backend.replies.skipping:
             return
@@ -262,14 +266,28 @@ class Session:
         if portal is None:
             self._again(frame, name)
             return
+        await self._execute_ours(frame, name, portal)
+
+    async def _execute_unconfirmed(self, frame: Frame, name: bytes) -> bool:
+        """Answer a private statement of which nothing but its names is on the way yet, which needs no round trip of its own.
+
+        Return whether that is so. Where the shadow does not take the names, nobody is asked: `SkippedError`.
+        """
+        portal = self._names.portal_to_be(name) if self._backend.replies.are_of_names else None
+        if portal is None or not isinstance(portal.prepared.statement, Question):
+            return False
+        try:
+            await self._execute_ours(frame, name, portal)
+        finally:
+            self._names.take_portal(name)  # it was confirmed meanwhile, and holds the answer
+        return True
+
+    async def _execute_ours(self, frame: Frame, name: bytes, portal: Portal) -> None:
         try:
             codec = await self._context.codec()
         except DpsqlError as failed:
             refuse(self._backend, failed)
             return
-        await self._execute_ours(frame, name, portal, codec)
-
-    async def _execute_ours(self, frame: Frame, name: bytes, portal: Portal, codec: str) -> None:
         match portal.prepared.statement:
             case Question() as question:
                 await self._answer(
@@ -322,7 +340,7 @@ class Session:
         # what it sent, also when it executes the same portal again.
         if said is not None:
             self._names.tags[run.portal] = said
-        self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, error=drop_position, tag=said))
+        self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, error=drop_position, tag=said, of_answer=True))
 
     def _again(self, frame: Frame, portal: bytes) -> None:
         """Execute a portal that needs no answer, or holds it already."""

@@ -19,7 +19,14 @@ from dpsql.errors import DpsqlError, Refusal, UndefinedParameter
 from dpsql.gateway.request import Question
 from dpsql.lexer.reader import Reader, TokenKind, statement_kind, statements, tokens
 from dpsql.question import Cancellation
-from dpsql.wire.backend.backend import ShadowRefusedError, drop_position, leave_out, refuse, shift_position
+from dpsql.wire.backend.backend import (
+    ShadowRefusedError,
+    SkippedError,
+    drop_position,
+    leave_out,
+    refuse,
+    shift_position,
+)
 from dpsql.wire.intercept.classify import (
     ClassifiedStatement,
     Deallocate,
@@ -31,7 +38,7 @@ from dpsql.wire.intercept.classify import (
     classify_statement,
     command_tag,
 )
-from dpsql.wire.intercept.context import SHORT, SessionContext, SkippedError
+from dpsql.wire.intercept.context import SHORT, SessionContext
 from dpsql.wire.intercept.prepared_statements import Execution, PreparedStatement
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
@@ -112,6 +119,8 @@ async def run_statements(context: SessionContext, pieces: tuple[Part, ...]) -> N
     for part in pieces if await _parses(context, pieces) else ():
         with contextlib.suppress(SkippedError):
             await _run_part(context, part)
+        if part is pieces[-1] and isinstance(part.statement, Question):
+            break  # nothing of the message is left, and no rows are waited for: Sync goes with it
         await backend.settle()
         if backend.replies.copying:
             # Rows for COPY would come between statements that are here already, all in one message.
@@ -141,8 +150,10 @@ async def _parses(context: SessionContext, pieces: tuple[Part, ...]) -> bool:
 
         SELECT nope FROM t   →   PREPARE _dpsql_syntax AS SELECT nope FROM t
     """
+    if len(pieces) == 1:
+        return True
     await context.backend.settle()
-    if len(pieces) == 1 or context.backend.replies.status == b"E":
+    if context.backend.replies.status == b"E":
         return True
     read = [(part, _SYNTAX if _kind(part) in _PREPARABLE else "") for part in pieces if _kind(part) not in _LOOKED_AT]
     try:
@@ -241,7 +252,7 @@ async def _answer(context: SessionContext, asked: Execution, codec: str) -> None
         context.runner.write(messages.message(b"T", answer.described))
     context.backend.send(
         messages.execute_message(b""),
-        PendingReply(MessageKind.EXECUTE, error=drop_position, tag=command_tag(asked.prepared.text)),
+        PendingReply(MessageKind.EXECUTE, error=drop_position, tag=command_tag(asked.prepared.text), of_answer=True),
     )
 
 

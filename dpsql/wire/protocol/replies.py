@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 
 from dpsql.errors import AccessDenied
 from dpsql.wire.protocol.messages import HEADER, error_body, error_fields, join_error_fields, message, text
@@ -40,34 +40,27 @@ Message = tuple[bytes, bytes]
 
 
 class MessageKind(Enum):
-    """The messages to the shadow, told apart by the replies that they bring."""
+    """The messages to the shadow, told apart by the replies that they bring: how each begins, and what ends its replies."""
 
-    STARTUP = auto()
-    PARSE = auto()
-    BIND = auto()
-    CLOSE = auto()
-    DESCRIBE = auto()
-    EXECUTE = auto()
-    SYNC = auto()
-    QUERY = auto()
+    # An error (E) ends the replies to any message of the extended protocol, and what follows is dropped up to Sync. Of a
+    # Query it ends only the statement: Z comes all the same. EXECUTE ends in C (CommandComplete), I
+    # (EmptyQueryResponse) or s (PortalSuspended: `max_rows` of them came, and there are more).
+    STARTUP = b"", b"Z"
+    PARSE = b"P", b"1"
+    BIND = b"B", b"2"
+    CLOSE = b"C", b"3"
+    DESCRIBE = b"D", b"Tn"
+    EXECUTE = b"E", b"CIs"
+    SYNC = b"S", b"Z"
+    QUERY = b"Q", b"Z"
+
+    def __init__(self, _: bytes, last: bytes) -> None:
+        self.last = last
+        """The kinds of message that end the replies to one sent."""
 
 
-# An error (E) ends the replies to any message of the extended protocol, and what follows is dropped up to Sync. Of a
-# Query it ends only the statement: Z comes all the same. EXECUTE ends in C (CommandComplete), I (EmptyQueryResponse) or
-# s (PortalSuspended: `max_rows` of them came, and there are more).
-_LAST = {
-    MessageKind.STARTUP: b"Z",
-    MessageKind.PARSE: b"1",
-    MessageKind.BIND: b"2",
-    MessageKind.CLOSE: b"3",
-    MessageKind.DESCRIBE: b"Tn",
-    MessageKind.EXECUTE: b"CIs",
-    MessageKind.SYNC: b"Z",
-    MessageKind.QUERY: b"Z",
-}
-"""The kinds of message that end the replies to one sent."""
-
-_CHANGING = frozenset({MessageKind.EXECUTE, MessageKind.SYNC, MessageKind.QUERY})
+_NAMING = (MessageKind.PARSE, MessageKind.BIND, MessageKind.DESCRIBE)
+_CHANGING = (MessageKind.EXECUTE, MessageKind.SYNC, MessageKind.QUERY)
 """Messages that may change settings: the end of a transaction does too."""
 # Above it a client that only sends would fill memory here with what is to be done for each reply.
 _MANY = 64
@@ -91,6 +84,8 @@ class PendingReply:
     """The command tag for the client, if not the shadow's own."""
     notice: bytes = b""
     """A notice that comes before the tag, where the shadow's own says that there was a row."""
+    of_answer: bool = False
+    """Whether what is run is an answer of the gateway's."""
     confirmed: Callable[[], object] | None = None
     """Called when the shadow has done what was asked."""
 
@@ -145,6 +140,11 @@ class Replies:
     def is_settled(self) -> bool:
         """Return whether no reply will come before something more is sent."""
         return not self._owed or self.copying
+
+    @property
+    def are_of_names(self) -> bool:
+        """Return whether all that are to come say only that a statement was read, or a portal bound, or described."""
+        return all(owed.kind in _NAMING for owed in self._owed)
 
     def owe(self, owed: PendingReply) -> None:
         """Note a message that is sent; never while the shadow ignores messages."""
@@ -219,7 +219,7 @@ class Replies:
                 self._begins_copying(owed)
             case b"N" | b"S":
                 pass
-            case _ if owed is not None and kind in _LAST[owed.kind]:
+            case _ if owed is not None and kind in owed.kind.last:
                 self._done(owed)
         return shown
 
@@ -249,7 +249,7 @@ class Replies:
 
     def _is_ready(self, owed: PendingReply | None, status: bytes) -> None:
         self.status, self.skipping, self.copying = status, False, False
-        if owed is not None and _LAST[owed.kind] == b"Z":
+        if owed is not None and owed.kind.last == b"Z":
             self._done(owed)
         # The shadow tells what has changed before each ReadyForQuery.
         self.is_certain = not any(owed.kind in _CHANGING for owed in self._owed)

@@ -463,7 +463,7 @@ class Connection:
         self._allowance = self._allowance or Allowance(registry.kept, user)
         asker = registry.asker(user)
         audit = SessionAudit(registry.trail, asker, self._transport.address, backend.replies.parameters)
-        interceptor = Interceptor(registry.answers, asker, registry.workers, registry.types)
+        interceptor = Interceptor(registry.answers, asker, registry.workers, registry.types, registry.given)
         write = self._transport.write
         self._context = SessionContext(backend, interceptor, registry.answers, audit, write, self._allowance)
         self._context.check()

@@ -20,6 +20,7 @@ from dpsql.shadow.watch.warden import ShadowSessions
 from dpsql.trail.trail import Trail
 from dpsql.wire.backend.backend import TypeNames
 from dpsql.wire.backend.fair_share import FairShares, Workers
+from dpsql.wire.intercept.given_answers import GivenAnswers
 from dpsql.wire.intercept.prepared_statements import SharedAllowance
 from dpsql.wire.protocol.certificate import Certificate
 from dpsql.wire.protocol.messages import Limits
@@ -50,6 +51,10 @@ class GatewayHandle:
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """Check a setting of dpsql's own; see `Answers`."""
         self.now.check_setting(name, value, asker)
+
+    def recalled(self, request: Request) -> Reply | None:
+        """Answer a request at once; see `Answers`."""
+        return self.now.recalled(request)
 
     def answer(self, request: Request) -> Reply | Unpaid:
         """Answer a request, whose question an earlier gateway may have found; see `Answers`."""
@@ -212,6 +217,7 @@ class ConnectionRegistry:
         self.replace_users(users)
         self.answers.now = answers
         self.types = TypeNames()
+        self.given = GivenAnswers()
         self._startup_parameters: dict[StartupKey, dict[str, str]] = {}
         self._shadow_is_there.set()
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from dpsql.accounting.sql.ledger import SqlLedger
 from dpsql.accounting.sql.lines import enter_statement
+from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.policy.model import Period
 from tests.accounting.conftest import Opened
 from tests.support.fix_ledger import account_of, ask, item_of
@@ -54,3 +55,34 @@ def test_an_epoch_that_another_process_begins_is_seen_at_once(opened: Opened) ->
         assert other.advance("refresh") == number + 1
         assert ledger.epoch(Period.NEVER) == number + 1
         assert ask(ledger, account_of(), item_of("a")) == {"a": None}
+
+
+def test_what_is_at_hand_is_told_at_once(ledger: SqlLedger, pool: ThreadPoolExecutor) -> None:
+    """Releases that were looked up before, of this epoch, with nothing beside them; a server would have to be asked."""
+    number = ledger.epoch(Period.NEVER)
+    ask(ledger, account_of(), item_of("a"))
+
+    def at_hand(role: str = "analyst", keys: str = "a", names: str = "") -> object:
+        return ledger.at_hand(account_of(role), keys, names, Period.NEVER)
+
+    assert at_hand() is None
+    ledger.stored_releases(account_of(), [item_of("a")])
+    if not isinstance(ledger, SqliteLedger):
+        assert at_hand() is None
+        return
+    there = (number, {"a": b"release of a"})
+    assert at_hand() == there
+    assert at_hand("partner") is None
+    assert at_hand(keys="ab") is None
+    with ledger._store.write():
+        assert pool.submit(at_hand).result(SOON) == there
+    with ledger._file._looking:  # another thread looks: nobody waits for it
+        assert pool.submit(at_hand).result(SOON) is None
+    ledger.keep_readings(account_of(), {"n": ["b"]})
+    assert at_hand(names="m") == there
+    assert at_hand(names="mn") is None
+    assert ledger.at_hand(account_of(), "a", "", Period.DAY) == there
+    ledger._clock = lambda: datetime.now(UTC) + timedelta(days=2)
+    assert ledger.at_hand(account_of(), "a", "", Period.DAY) is None
+    ledger.advance("new records")
+    assert at_hand() != there

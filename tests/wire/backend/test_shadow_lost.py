@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from dpsql.errors import ShuttingDown
-from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError
+from dpsql.errors import ShuttingDown, SyntaxFailed
+from dpsql.wire.backend.backend import Backend, ShadowLostError, ShadowRefusedError, SkippedError
 from dpsql.wire.backend.fair_share import FairShare
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.replies import MessageKind, PendingReply
@@ -18,8 +18,16 @@ END = messages.error(ShuttingDown("terminating connection due to unexpected post
 class Transport(asyncio.Transport):
     """Takes everything."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Take it."""
+        self.written.append(bytes(data))
+
+    def close(self) -> None:
+        """Close nothing."""
 
 
 async def _asked(*replies: bytes, first: PendingReply | None) -> object:
@@ -55,6 +63,43 @@ def test_replies_that_come_are_returned() -> None:
     assert asyncio.run(
         _asked(messages.message(b"3"), messages.message(b"1"), first=PendingReply(MessageKind.CLOSE))
     ) == ((b"1", b""),)
+
+
+def test_what_fails_before_what_is_asked_leaves_that_out() -> None:
+    """The client has the error; what was asked behind it has no reply."""
+    failed = messages.error(SyntaxFailed("no such name"))
+    with pytest.raises(SkippedError):
+        asyncio.run(_asked(failed, first=PendingReply(MessageKind.BIND)))
+
+
+def test_messages_go_together() -> None:
+    """In the loop's next turn at the latest, or at once where replies are waited for, they are many, or it is the end."""
+
+    async def run() -> None:
+        transport = Transport()
+        backend = Backend(lambda _: None, lambda _: None, lambda: None, lambda *_: None, FairShare())
+        backend.connection_made(transport)
+        for kind in (b"B", b"D"):
+            backend.send(kind)
+        assert transport.written == []
+        await asyncio.sleep(0)
+        assert transport.written == [b"BD"]
+
+        async def executed_and_asked() -> None:
+            backend.send(b"E")
+            await backend.ask((MessageKind.PARSE, b"P"))
+
+        asking = asyncio.ensure_future(executed_and_asked())
+        await asyncio.sleep(0)
+        assert transport.written[1:] == [b"EP" + messages.FLUSH]
+        asking.cancel()
+        backend.send(bytes(2**17))
+        backend.send(b"S")
+        backend.close()
+        await asyncio.sleep(0)
+        assert transport.written[2:] == [bytes(2**17), b"S" + messages.TERMINATE]
+
+    asyncio.run(run())
 
 
 def test_what_was_said_before_the_end_is_told(tmp_path: Path) -> None:

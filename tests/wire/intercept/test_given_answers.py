@@ -1,0 +1,164 @@
+"""An answer that was given before is sent ahead, and is no answer until the gateway has said so once more."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from dpsql.shadow.server.postgres import Postgres
+from dpsql.wire.backend.backend import Backend
+from dpsql.wire.protocol.replies import Message, MessageKind
+from dpsql.wire.server.listener import Listener
+from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
+from tests.wire.conftest import answers, plain  # noqa: F401
+from tests.wire.exact import Exact
+from tests.wire.listening import dsn, listening
+from tests.wire.raw import SYNC, Raw, bind, describe, execute, parse
+
+Enter = Callable[..., psycopg.Connection]
+
+
+@pytest.fixture
+def served(answers: Exact, shadow: Postgres) -> Iterator[Listener]:  # noqa: F811
+    """Give a listener that has answered nothing yet."""
+    with listening(answers, shadow) as (listener, _):
+        yield listener
+
+
+@pytest.fixture
+def enter(served: Listener) -> Iterator[Enter]:
+    """Give a function that connects, by simple queries if they are wanted."""
+    opened: list[psycopg.Connection] = []
+
+    def connect(user: str = "ana", *, simple: bool = False, options: str = "") -> psycopg.Connection:
+        connection = psycopg.connect(f"{dsn(served, user)} password=pw", autocommit=True, options=options)
+        if simple:
+            connection.cursor_factory = psycopg.ClientCursor
+        opened.append(connection)
+        return connection
+
+    yield connect
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def round_trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count what the shadow is asked, each with how many messages."""
+    asked: list[int] = []
+    ask = Backend.ask
+
+    async def counted(self: Backend, *messages: tuple[MessageKind, bytes]) -> tuple[Message, ...]:
+        asked.append(len(messages))
+        return await ask(self, *messages)
+
+    monkeypatch.setattr(Backend, "ask", counted)
+    return asked
+
+
+@pytest.fixture
+def changed(plain: str) -> Iterator[Callable[[], None]]:  # noqa: F811
+    """Give what adds a trip, which is gone afterwards."""
+    with psycopg.connect(plain, autocommit=True) as owner:
+
+        def change() -> None:
+            owner.execute("INSERT INTO trips SELECT max(trip_id) + 1, 1, '2019-03-01', 1, 'cash', 5, 1 FROM trips")
+
+        yield change
+        owner.execute("DELETE FROM trips WHERE trip_id > 1000")
+
+
+@pytest.mark.parametrize("simple", [False, True], ids=["extended", "simple"])
+def test_what_is_asked_again_takes_one_round_trip(enter: Enter, round_trips: list[int], simple: bool) -> None:
+    """The rows are the same; a session that asks for the first time has it so, too."""
+    asked, connection = "SELECT count(*) FROM trips", enter(simple=simple)
+    first = connection.execute(asked).fetchall()
+    assert len(round_trips) > 1
+    for again in (connection, enter(simple=simple)):
+        round_trips.clear()
+        assert again.execute(asked).fetchall() == first
+        assert len(round_trips) == 1
+
+
+@pytest.mark.parametrize("simple", [False, True], ids=["extended", "simple"])
+@pytest.mark.parametrize("parameters", [(), (20,)], ids=["", "parameter"])
+def test_another_answer_takes_the_place(
+    enter: Enter, changed: Callable[[], None], simple: bool, parameters: tuple[int, ...]
+) -> None:
+    """What was bound ahead is never run; the next time the newer one is sent ahead."""
+    asked = f"SELECT payment_type, count(*) FROM trips{' WHERE fare < %s' * len(parameters)} GROUP BY 1 ORDER BY 1"
+    connection = enter(simple=simple)
+
+    def cash() -> int:
+        return next(int(count) for kind, count in connection.execute(asked.encode(), parameters) if kind == "cash")
+
+    before = cash()
+    assert cash() == before
+    changed()
+    assert (cash(), cash()) == (before + 1, before + 1)
+
+
+def test_a_user_gets_what_that_user_was_answered(enter: Enter, round_trips: list[int]) -> None:
+    """Nothing that was made for somebody else is sent."""
+    asked = "SELECT count(*), max(fare) FROM trips"
+    enter().execute(asked)
+    enter().execute(asked)
+    round_trips.clear()
+    enter("gus").execute(asked)
+    assert len(round_trips) > 1
+
+
+def test_a_session_with_other_settings_has_its_own_answer(enter: Enter, plain: str) -> None:  # noqa: F811
+    """The answer sent ahead was written under another time zone: it is not this one."""
+    asked = "SELECT count(*), max(pickup_ts)::timestamptz::text FROM trips"
+    enter().execute(asked)
+    for zone in ("Asia/Tokyo", "America/Lima", "Asia/Tokyo"):
+        with psycopg.connect(plain, options=f"-c timezone={zone}") as owner:
+            there = owner.execute(asked).fetchall()
+        assert enter(options=f"-c timezone={zone}").execute(asked).fetchall() == there
+
+
+def test_nothing_is_sent_ahead_behind_what_may_have_changed_settings(enter: Enter, round_trips: list[int]) -> None:
+    """It might fail under these, and the client's transaction with it."""
+    asked, connection = "SELECT count(*), min(pickup_ts) FROM trips", enter()
+    connection.execute(asked)
+    connection.execute("SET datestyle = 'German'")
+    round_trips.clear()
+    connection.execute(asked)
+    assert len(round_trips) > 1
+
+
+def test_other_formats_of_results_are_what_is_asked_for(enter: Enter) -> None:
+    """The portal is bound as the client has bound it this time."""
+    connection = enter()
+    asked = "SELECT count(*), avg(distance) FROM trips"
+    told = [connection.cursor(binary=binary).execute(asked).fetchall() for binary in (False, True, False, True)]
+    assert told == [told[0]] * 4
+
+
+def test_who_names_what_is_not_there_asks_nobody(enter: Enter, answers: Exact) -> None:  # noqa: F811
+    """Statement and portal are on their way with the question; the shadow does not take one of them, and says so itself."""
+    asked = "SELECT count(*), sum(distance) FROM trips WHERE fare > $1"
+    for told, sent in (
+        (b"1EZ", parse(b"", asked.encode()) + bind(b"", b"", "3", "4")),
+        (b"1EZ", parse(b"", asked.encode()) + bind(b"", b"", "no number")),
+        (b"EZ", parse(b"", b"SELECT count(*), sum(nothing) FROM trips") + bind(b"", b"") + describe(b"P", b"")),
+    ):
+        answers.calls.clear()
+        with Raw(enter()) as session:
+            session.send(sent, execute(b""), SYNC)
+            assert session.kinds() == told
+            session.send(parse(b"", asked.encode()), bind(b"", b"", "3"), execute(b""), SYNC)
+            assert session.kinds() == b"12DCZ"
+        assert answers.calls.total() == 1
+
+
+def test_names_and_the_question_take_one_round_trip(enter: Enter, round_trips: list[int]) -> None:
+    """What a driver sends in one piece is not waited for twice."""
+    connection = enter()
+    connection.execute("SELECT count(*), min(trip_id) FROM trips")  # names of types are asked for once
+    round_trips.clear()
+    with Raw(connection) as session:
+        session.send(parse(b"", b"SELECT count(*), max(trip_id) FROM trips"), bind(b"", b""), execute(b""), SYNC)
+        assert session.kinds() == b"12DCZ"
+    assert len(round_trips) == 2
