@@ -45,12 +45,17 @@ class Head:
 
 
 def files_of(directory: Path, first: str = "") -> tuple[Path, ...]:
-    """Return the files of a trail in their order, from the one of a name on.
+    """Return the files of a trail in their order, from the one of a name on."""
+    return tuple(directory / name for name in _names_in(directory, first)) if directory.is_dir() else ()
+
+
+def _names_in(directory: Path, first: str = "") -> Sequence[str]:
+    """Return the files' names.
 
     Each line that is added asks: the names of years are looked through more quickly than paths are made of them.
     """
-    names = os.listdir(directory) if directory.is_dir() else ()  # noqa: PTH208 # see above
-    return tuple(directory / name for name in sorted(names) if name >= first and _FILE.fullmatch(name))
+    names = os.listdir(directory)  # noqa: PTH208 # see above
+    return sorted(name for name in names if name >= first and _FILE.fullmatch(name))
 
 
 def read_head(directory: Path) -> Head | None:
@@ -175,8 +180,8 @@ class TrailFolder:
             return self._from_the_files(files_of(self.directory))
         if not head.file:
             return head
-        later = files_of(self.directory, head.file)
-        size = later[0].stat().st_size if later and later[0].name == head.file else -1
+        later = _names_in(self.directory, head.file)
+        size = (self.directory / head.file).stat().st_size if later[:1] == [head.file] else -1
         # Nearly always: nobody else has written, and there is no later file.
         if size == head.size and len(later) == 1:
             return head
@@ -185,7 +190,7 @@ class TrailFolder:
         if size < head.size:
             _LOG.error("lines of the audit trail are gone: %s does not end with line %d", head.file, head.line)
             return self._begun(head, head.file[:10])
-        return self._beyond(head, later)
+        return self._beyond(head, files_of(self.directory, head.file))
 
     def _from_the_files(self, files: Sequence[Path]) -> Head:
         if not files:

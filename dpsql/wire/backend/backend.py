@@ -90,6 +90,8 @@ class Backend(asyncio.Protocol):
         self._writable.set()
         self.was_used = False
         """Whether something that was not ours was run since somebody noted that nothing was: settings may be others."""
+        self._is_littered = False
+        """Whether statements may be there under names of our own: an error has come, or a client has used them."""
         self._unsent: list[bytes] = []
         """Messages that go with those behind them, in one write."""
         self._unsent_size = 0
@@ -181,6 +183,10 @@ class Backend(asyncio.Protocol):
             SkippedError: when the shadow fails for what the client has sent before.
             ShadowLostError: when the shadow goes.
         """
+        if self._is_littered:
+            # Closing what is not there is no error in the protocol, unlike DEALLOCATE in SQL.
+            for raw in _CLEARED:
+                self.send(raw, PendingReply(MessageKind.CLOSE, hide=b"3"))
         collected: list[Message] = []
         missing = list(messages)
         # Each message that is answered takes itself from `missing`; what is left at the end got no answer.
@@ -188,6 +194,7 @@ class Backend(asyncio.Protocol):
         # since a Sync would end a transaction that the client has begun by Execute alone.
         for kind, _ in messages:
             self.replies.owe(PendingReply(kind, collected, confirmed=missing.pop))
+        self._is_littered = True
         self._write(b"".join(raw for _, raw in messages) + FLUSH)
         await self._wait()
         _raise_error(collected)
@@ -195,6 +202,7 @@ class Backend(asyncio.Protocol):
             raise SkippedError
         if missing:  # the end of the session came for something before them
             raise ShadowLostError("the shadow ended the session")
+        self._is_littered = False
         return tuple(collected)
 
     async def drain(self) -> None:
@@ -310,7 +318,6 @@ def _raise_error(collected: list[Message]) -> None:
 
 # PostgreSQL's own spelling of types, asked once for each type and modifier.
 
-_TYPES_STATEMENT = b"_dpsql_types"
 _MOST_NAMES = 10_000  # names that are remembered
 # PostgreSQL's FirstNormalObjectId (access/transam.h).
 _FIRST_OF_USERS = 16384  # oids from here on belong to things made in the database, and may change
@@ -361,14 +368,7 @@ class TypeNames:
 
 async def _ask_types(backend: Backend, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], str]:
     calls = (f"pg_dpsql.spell_type({oid}, {typmod})" for oid, typmod in pairs)
-    replies = await backend.ask(
-        (MessageKind.CLOSE, messages.close_message(b"S", _TYPES_STATEMENT)),
-        (MessageKind.PARSE, messages.parse_message(_TYPES_STATEMENT, f"SELECT {', '.join(calls)}".encode())),
-        (MessageKind.BIND, messages.bind_message(_TYPES_STATEMENT, _TYPES_STATEMENT, bytes(6))),
-        (MessageKind.EXECUTE, messages.execute_message(_TYPES_STATEMENT)),
-        (MessageKind.CLOSE, messages.close_message(b"P", _TYPES_STATEMENT)),
-        (MessageKind.CLOSE, messages.close_message(b"S", _TYPES_STATEMENT)),
-    )
+    replies = await backend.ask(*messages_to_run(f"SELECT {', '.join(calls)}".encode()))
     row = next(messages.data_row(body) for kind, body in replies if kind == b"D")
     return {pair: (name or b"text").decode() for pair, name in zip(pairs, row, strict=True)}
 
@@ -388,28 +388,40 @@ def _size(value: object) -> int:
 
 _PROBE_STATEMENT = b"_dpsql_probe"
 _OWN_STATEMENT = b"_dpsql_own"
+_ANSWER = b"_dpsql_answer"
+_CLEARED = (
+    *(messages.close_message(b"S", name) for name in (_PROBE_STATEMENT, _OWN_STATEMENT, _ANSWER)),
+    messages.close_message(b"P", _OWN_STATEMENT),
+)
+"""Closes what an error may have left of them."""
 Asked = tuple[tuple[MessageKind, bytes], ...]
 
 
-# Closing a statement that is not there is no error in the protocol, unlike DEALLOCATE in SQL.
-def messages_to_forget() -> Asked:
-    """Close what was described last."""
-    return ((MessageKind.CLOSE, messages.close_message(b"S", _PROBE_STATEMENT)),)
-
-
 def messages_to_describe(text: bytes, oids: tuple[int, ...]) -> Asked:
-    """Close what an earlier error may have left, then parse and describe."""
+    """Parse and describe under a name of our own, and close it."""
     return (
-        (MessageKind.CLOSE, messages.close_message(b"S", _PROBE_STATEMENT)),
         (MessageKind.PARSE, messages.parse_message(_PROBE_STATEMENT, text, oids)),
         (MessageKind.DESCRIBE, messages.describe_message(b"S", _PROBE_STATEMENT)),
+        (MessageKind.CLOSE, messages.close_message(b"S", _PROBE_STATEMENT)),
+    )
+
+
+def messages_to_bind(text: bytes, oids: tuple[int, ...], portal: bytes, rest: bytes) -> Asked:
+    """Parse and describe an answer under a name of our own, bind it to a portal that is bound already, and close the name."""
+    return (
+        (MessageKind.PARSE, messages.parse_message(_ANSWER, text, oids)),
+        (MessageKind.DESCRIBE, messages.describe_message(b"S", _ANSWER)),
+        # The client's portal is bound anew, to our statement: a driver that executes it by its name gets the answer's
+        # rows.
+        (MessageKind.CLOSE, messages.close_message(b"P", portal)),
+        (MessageKind.BIND, messages.bind_message(portal, _ANSWER, rest)),
+        (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
     )
 
 
 def messages_to_run(text: bytes, oids: tuple[int, ...] = (), rest: bytes = bytes(6)) -> Asked:
     """Parse, bind and execute under a name of our own, and close both."""
     return (
-        (MessageKind.CLOSE, messages.close_message(b"S", _OWN_STATEMENT)),
         (MessageKind.PARSE, messages.parse_message(_OWN_STATEMENT, text, oids)),
         (MessageKind.BIND, messages.bind_message(_OWN_STATEMENT, _OWN_STATEMENT, rest)),
         (MessageKind.EXECUTE, messages.execute_message(_OWN_STATEMENT)),

@@ -27,8 +27,8 @@ from dpsql.wire.backend.backend import (
     ShadowRefusedError,
     TypeNames,
     drop_position,
+    messages_to_bind,
     messages_to_describe,
-    messages_to_forget,
     messages_to_run,
 )
 from dpsql.wire.backend.fair_share import Workers
@@ -337,7 +337,6 @@ _T = TypeVar("_T")
 # EXPLAIN binds and plans, so that types, names and privileges are checked, and evaluates nothing but constants.
 EXPLAIN = "EXPLAIN "
 """Put before a statement it has PostgreSQL check arguments and rights, and run nothing."""
-_ANSWER = b"_dpsql_answer"
 
 # All that an answer depends on in the session, asked for in one SELECT in the same round trip that describes the
 # statement. A setting that is missing here would be a hole in what answers are remembered by: two sessions that read a
@@ -415,6 +414,7 @@ class Interceptor:
         self._workers = workers
         self._types = types
         self._given = given
+        self._row: tuple[bytes, Facts] = b"", ()
         self._read: tuple[Facts, str, Settings] | None = None
         """The settings that were read last, and what of."""
 
@@ -434,7 +434,7 @@ class Interceptor:
         # is read by. Whatever PostgreSQL itself would refuse is refused by it here, before anything is planned.
         given = None if backend.was_used else self._given.of(self._asker, asked, codec)
         replies, installed = await self._describe(backend, asked, codec, given)
-        facts = next(messages.data_row(body) for kind, body in replies if kind == b"D")
+        facts = self._facts(next(body for kind, body in replies if kind == b"D"))
         if asked.path is not None:
             facts = (*facts[: _PATH.start], *asked.path, *facts[_PATH.stop :])
         settings, arguments = self._settings(facts[: len(_FACTS)], codec, asked.text), facts[len(_FACTS) :]
@@ -473,7 +473,7 @@ class Interceptor:
         # A view is made by a statement that has no rows itself.
         is_view = answer.released and not answer.described
         text = await self._with_rows_apart(backend, answer.text, codec) if is_view else answer.text
-        replies = await backend.ask(*_messages_to_install(text, asked, codec))
+        replies = await backend.ask(*messages_to_bind(text.encode(codec), asked.oids, asked.portal, asked.rest))
         require_columns(replies, answer.columns, codec)
         if answer.described:
             self._given.keep(self._asker, asked, codec, GivenAnswer(text, answer.described, replies))
@@ -554,16 +554,21 @@ class Interceptor:
             wanted += messages_to_describe(asked.text.encode(codec), asked.oids)
         for probe in asked.question.probes:
             wanted += messages_to_describe(probe.encode(codec), asked.oids)
-        wanted += messages_to_forget()
         wanted += _facts_and(asked) if asked.oids else _ASK_FACTS
         if given is not None:
-            wanted += _messages_to_install(given.text, asked, codec)
+            wanted += messages_to_bind(given.text.encode(codec), asked.oids, asked.portal, asked.rest)
         replies = await backend.ask(*wanted)
         backend.was_used = False
         # What reads the settings ends with two names that are closed; an answer is parsed behind that.
         row = next(place for place, (kind, _) in enumerate(replies) if kind == b"D")
         closed = [place for place, (kind, _) in enumerate(replies) if kind == b"3" and place > row]
         return replies[: closed[1] + 1], replies[closed[1] + 1 :]
+
+    def _facts(self, row: bytes) -> Facts:
+        """Return what a row says of the session, which seldom changes."""
+        if self._row[0] != row:
+            self._row = row, messages.data_row(row)
+        return self._row[1]
 
     def _settings(self, facts: Facts, codec: str, text: str) -> Settings:
         """Return the session's settings, which seldom change."""
@@ -631,20 +636,6 @@ class Interceptor:
 
 _NOT_YET = ""
 """Stands for what was made up until the plan is run through."""
-
-
-def _messages_to_install(text: str, asked: Execution, codec: str) -> Asked:
-    """Parse and describe an answer, and bind it to the portal that the client executes."""
-    return (
-        (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
-        (MessageKind.PARSE, messages.parse_message(_ANSWER, text.encode(codec), asked.oids)),
-        (MessageKind.DESCRIBE, describe_message(b"S", _ANSWER)),
-        # The client's portal is bound anew, to our statement: a driver that executes it by its name gets the answer's
-        # rows.
-        (MessageKind.CLOSE, messages.close_message(b"P", asked.portal)),
-        (MessageKind.BIND, messages.bind_message(asked.portal, _ANSWER, asked.rest)),
-        (MessageKind.CLOSE, messages.close_message(b"S", _ANSWER)),
-    )
 
 
 def _facts_and(asked: Execution) -> Asked:

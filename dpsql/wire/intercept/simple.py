@@ -115,7 +115,6 @@ async def run_statements(context: SessionContext, pieces: tuple[Part, ...]) -> N
     await context.settle()
     if backend.replies.skipping:  # an earlier message failed, and the shadow would ignore this one
         return
-    _forget(context)
     for part in pieces if await _parses(context, pieces) else ():
         with contextlib.suppress(SkippedError):
             await _run_part(context, part)

@@ -13,7 +13,7 @@ from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
 from tests.wire.conftest import answers, plain  # noqa: F401
 from tests.wire.exact import Exact
 from tests.wire.listening import dsn, listening
-from tests.wire.raw import SYNC, Raw, bind, describe, execute, parse
+from tests.wire.raw import SYNC, Raw, bind, describe, execute, parse, query
 
 Enter = Callable[..., psycopg.Connection]
 
@@ -162,3 +162,17 @@ def test_names_and_the_question_take_one_round_trip(enter: Enter, round_trips: l
         session.send(parse(b"", b"SELECT count(*), max(trip_id) FROM trips"), bind(b"", b""), execute(b""), SYNC)
         assert session.kinds() == b"12DCZ"
     assert len(round_trips) == 2
+
+
+@pytest.mark.parametrize("name", [b"_dpsql_probe", b"_dpsql_own", b"_dpsql_answer"])
+def test_a_name_of_our_own_is_free_again_behind_an_error(enter: Enter, name: bytes) -> None:
+    """What an error has left under it, or somebody has made, stands in the way once."""
+    question = query("SELECT count(*), max(distance) FROM trips")
+    with Raw(enter()) as session:
+        session.send(parse(name, b"SELECT 1"), SYNC)
+        assert session.kinds() == b"1Z"
+        session.send(question)
+        assert session.kinds() == b"EZ"
+        for _ in range(2):
+            session.send(question)
+            assert session.kinds() == b"TDCZ"
