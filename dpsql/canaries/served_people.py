@@ -329,7 +329,11 @@ def _serving(config: Config) -> Iterator[tuple[str, int]]:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    started.wait(_SERVER_PATIENCE)
+    if not started.wait(_SERVER_PATIENCE):
+        raise ConfigError(
+            f"a server over made-up people did not start within {_SERVER_PATIENCE:g} seconds",
+            hint="Try it again when the machine has less to do.",
+        )
     if failed:
         raise failed[0]
     try:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from dpsql.accounting.balance import Account
 from dpsql.accounting.ledger import ChargeItem, Failure, FailureKind
 from dpsql.accounting.privacy_loss import renewal
+from dpsql.accounting.sliding import ReadDays
 from dpsql.accounting.sqlite.ledger import SqliteLedger
 from dpsql.cli.main import app
 from dpsql.open_ledger import _dataset, open_ledger, place_of_ledger
@@ -93,6 +94,20 @@ def test_a_grant_lets_a_role_spend_more(config: Path) -> None:
     assert f'role "owner" may spend ε 10 more, until {renews}: it has ε 14.75, δ 1e-6 left' in done.stdout
     assert "all roles together have ε 9.75, δ 1e-5 left, and that stays so" in done.stdout
     assert json.loads(_budget(config, "show", "--json").stdout)["roles"]["owner"]["granted"]["epsilon"] == "10"
+
+
+def test_a_grant_says_what_is_left_for_the_copy_that_answers(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a window: what was read on the days of the copy stays in it, as `dpsql budget show` has it."""
+    config.write_text(config.read_text(encoding="utf-8").replace("delta: 1e-5", "delta: 1e-5, window: 10 days", 1))
+    loaded, day = load(config, {}), datetime.now(UTC) - timedelta(days=20)
+    account = Account("ana", loaded.policy.roles["owner"], loaded.policy.budgets["passenger"])
+    item = ChargeItem("of a copy", Privacy(Fraction(3)), "count", read=ReadDays.of_now(day))
+    with open_ledger(loaded) as ledger, ledger.open_statement(account, "SELECT 2", [item]) as statement:
+        statement.store("of a copy", b"release")
+    monkeypatch.setattr("dpsql.cli.commands.budget.days_of_copy", lambda _: ReadDays.of_now(day))
+    done = _budget(config, "grant", "owner", "--epsilon", "10", "--reason", "the yearly report")
+    assert "all roles together have ε 7, δ 1e-5 left" in done.stdout
+    assert json.loads(_budget(config, "show", "--json").stdout)["unit_kinds"]["passenger"]["left"]["epsilon"] == "7"
 
 
 def test_a_correction_is_charged(config: Path) -> None:

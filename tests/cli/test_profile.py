@@ -19,8 +19,9 @@ budget:
   rider: {{epsilon: 100{profile}}}
   driver: {{epsilon: 100}}
 roles:
-  owner: {{protects: rider, budget: {{epsilon: 50}}, per_query: {{epsilon: 1}}, owner: true}}
+  owner: {{protects: rider, {first}budget: {{epsilon: 50}}, per_query: {{epsilon: 1}}, owner: true}}
   poor: {{protects: rider, budget: {{epsilon: 1}}, per_query: {{epsilon: 1}}}}
+  both: {{protects: rider, budget: {{epsilon: 50}}, per_query: {{epsilon: 1}}}}
 users: {{}}
 """
 _SCHEMA = """\
@@ -51,9 +52,9 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _run(place: Path, profile: str, *options: str, given: str | None = None) -> tuple[int, str, str]:
+def _run(place: Path, profile: str, *options: str, given: str | None = None, first: str = "") -> tuple[int, str, str]:
     config = place / "config.yaml"
-    config.write_text(_CONFIG.format(profile=profile), encoding="utf-8")
+    config.write_text(_CONFIG.format(profile=profile, first=first), encoding="utf-8")
     done = RUN.invoke(app, ["profile", "--config", str(config), *options], input=given)
     return done.exit_code, done.stdout, done.stderr
 
@@ -61,7 +62,7 @@ def _run(place: Path, profile: str, *options: str, given: str | None = None) -> 
 def test_it_tells_what_the_owner_needs(place: Path) -> None:
     """For what, and from whom, before; and then how many rows there are, what max_rows takes off, what is beyond."""
     code, out, err = _run(place, ", profile: 40", "--yes", "--json")
-    assert "rider: at most ε = 40, once an epoch, from the data set's budget and from owner, poor" in err
+    assert "rider: at most ε = 40, once an epoch, from the data set's budget and from owner, poor, both" in err
     told = {(row["column_name"], row["what"]): row["value"] for row in json.loads(out)["rider"]}
     assert told[None, "number of rider units"] == pytest.approx(2_000, rel=0.02)
     assert told[None, "number of rows"] == pytest.approx(10_000, rel=0.02)
@@ -72,6 +73,19 @@ def test_it_tells_what_the_owner_needs(place: Path) -> None:
     assert code == 1
     assert 'role "poor"' in err
     assert "the other roles have it" in err.lower()
+
+
+def test_it_tells_of_every_table_that_a_role_may_use(place: Path) -> None:
+    """The first role may use one table, the other both: what both know is told once."""
+    with duckdb.connect(str(place / "rides.duckdb")) as connection:
+        connection.execute("CREATE TABLE tips AS SELECT rider, fare FROM rides")
+    tips = "table: tips\nprivacy_units:\n  rider: {column: rider, max_rows: 3}\ncolumns:\n  rider: {type: integer}\n"
+    (place / "schemas" / "tips.yaml").write_text(tips, encoding="utf-8")
+    code, out, _ = _run(place, ", profile: 40", "--yes", "--json", first="tables: [rides], ")
+    assert code == 1  # of `poor`
+    told = [(row["table_name"], row["column_name"], row["what"]) for row in json.loads(out)["rider"]]
+    assert {table for table, _, _ in told} == {"rides", "tips"}
+    assert len(told) == len({*told})
 
 
 def test_who_says_no_pays_nothing(place: Path) -> None:

@@ -102,7 +102,7 @@ def grant(
     _require_role(loaded.policy, role)
     with open_ledger(loaded) as ledger:
         ledger.grant(role, amount, reason)
-        balance = ledger.balance(_account(loaded.policy, role))
+        balance = ledger.balance(_account(loaded.policy, role), read=days_of_copy(loaded))
     until = f"until {balance.renews}" if balance.renews else "and the budget does not renew"
     typer.echo(f'role "{role}" may spend {_amount(amount)} more, {until}: it has {_amount(balance.role_left)} left')
     shared = balance.dataset_left

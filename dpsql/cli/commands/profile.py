@@ -1,7 +1,7 @@
 """`dpsql profile`: how many rows units have, and which values are beyond their bounds, for all roles of a unit kind."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import psycopg
@@ -39,7 +39,7 @@ def profile(
         typer.echo(said, err=True)
     if not yes and not typer.confirm("Pay for it?", err=True):
         raise typer.Exit(1)
-    failed, profiles = [], dict[str, list[dict[str, object]]]()
+    failed, profiles = [], dict[str, dict[tuple[object, ...], dict[str, object]]]()
     for kind in kinds:
         for role in _roles(loaded.policy, kind):
             try:
@@ -49,12 +49,14 @@ def profile(
                 # Each role pays for itself: one that can't keeps none of the others from theirs.
                 failed.append(f'role "{role}": {str(error).splitlines()[0]}')
             else:
-                profiles.setdefault(kind, rows)
+                # What two of them know is the same, but one may use tables that another may not.
+                known = profiles.setdefault(kind, {})
+                known |= {key: row for row in rows if (key := _of(row)) not in known}
     if form is Form.JSON:
-        typer.echo(json.dumps(profiles, indent=2))
+        typer.echo(json.dumps({kind: [*known.values()] for kind, known in profiles.items()}, indent=2))
     else:
-        for kind, rows in profiles.items():
-            print_blocks(_table(kind, rows), form=form)
+        for kind, known in profiles.items():
+            print_blocks(_table(kind, known.values()), form=form)
     if failed:
         raise ConfigError("; ".join(failed), hint="The other roles have it; run it again when these can pay.")
 
@@ -92,7 +94,12 @@ def _taken(config: Any, role: str) -> list[dict[str, object]]:
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _table(kind: str, rows: Sequence[dict[str, object]]) -> Table:
+def _of(row: dict[str, object]) -> tuple[object, ...]:
+    """Return what a row is about."""
+    return row["table_name"], row["column_name"], row["what"]
+
+
+def _table(kind: str, rows: Iterable[dict[str, object]]) -> Table:
     """Return the facts about a unit kind, for people."""
     table = Table("table", "column", f"{kind}: its profile", "value", "± with 95 %", header_style="bold")
     for row in rows:

@@ -1,4 +1,4 @@
-"""Errors of the command line: two lines and an exit code, never a traceback."""
+"""Errors of the command line: two lines and an exit code; only a bug of dpsql shows its traceback."""
 
 import functools
 import re
