@@ -50,6 +50,10 @@ CELLS = [
 """What is asked of which trips."""
 _UNCOVERED = {(CELLS[-1], Fraction(1, 10))}
 """The margin of a median is chosen with it and knows nothing of what its C takes off: there it covers in 90 of 100."""
+_WIDTH = 4
+"""How many times as wide as 95 % of the errors a margin may be, since it has to hold for other records as well."""
+_WIDE = {(CELLS[1], Fraction(1, 10)): 8}
+"""Of few trips, with little ε, the margin has what C may take off more of than it did."""
 _ANSWERS = 400
 _BY_CHANCE = 0.025
 """How much less than 95 % of so many answers it may be by chance, in one of 100 cells."""
@@ -122,4 +126,4 @@ def test_the_truth_is_within_the_margin(
     assert len(errors) > _ANSWERS / 2
     covered = np.mean(np.array(errors) <= np.array(margins))
     assert covered >= 0.95 - _BY_CHANCE, f"{covered:.3f}"
-    assert np.median(margins) <= 4 * np.quantile(errors, 0.95) + 1
+    assert np.median(margins) <= _WIDE.get((cell, epsilon), _WIDTH) * np.quantile(errors, 0.95) + 1
