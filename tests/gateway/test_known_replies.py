@@ -116,6 +116,18 @@ def test_other_settings_have_replies_of_their_own(client: Client, settings: Sett
     assert _remembered(client) == 2
 
 
+def test_a_short_statement_is_examined_at_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long one is not, until it was; nor is one over which dpsql stumbles, which is told where it is examined."""
+    gateway, long = client.gateway, f"{GROUPED} -- {'x' * 500}"
+    assert gateway.recall("SELECT 1") == (None,)
+    assert gateway.recall(GROUPED) == (gateway.examine(GROUPED, client.asker),)
+    assert gateway.recall(long) is None
+    question = gateway.examine(long, client.asker)
+    assert gateway.recall(long) == (question,)
+    monkeypatch.setattr(Gateway, "_question", None)
+    assert gateway.recall(f"{GROUPED} LIMIT 7") is None
+
+
 def test_other_arguments_have_replies_of_their_own(client: Client) -> None:
     """The text alone does not tell what was asked."""
     sql = "SELECT count(*) FROM trips WHERE fare > $1"

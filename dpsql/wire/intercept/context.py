@@ -198,8 +198,8 @@ def _of_answer(refused: ShadowRefusedError) -> bytes:
 
 
 # The event loop is shared by all clients, so that what takes noticeable time is done on a thread.
-SHORT, _QUICK = 2_000, 500
-"""Characters of a text that takes no noticeable time to tell apart into tokens, and of one that is examined at once, too."""
+SHORT = 2_000
+"""Characters of a text that takes no noticeable time to tell apart into tokens."""
 
 
 class SessionContext:
@@ -278,12 +278,11 @@ class SessionContext:
 
     async def inspect(self, text: str) -> ClassifiedStatement | None:
         """Return what dpsql has to do with a statement; None if the shadow runs it unchanged."""
-        # What was examined before is known by its text; all else is read on a thread, since the loop is everybody's.
+        # What was examined before is known by its text, or is short; all else is read on a thread, since the loop is
+        # everybody's.
         kept = self._answers.recall(text) if len(text) <= SHORT else None
         if kept is not None:
             return self._inspected(text, lambda: kept[0])
-        if len(text) <= _QUICK:
-            return self.inspected(text, Cancellation())
         return await self.on_worker(partial(self.inspected, text), lambda refused: refused)
 
     async def inspect_alone(self, text: str) -> ClassifiedStatement | None:
