@@ -168,7 +168,8 @@ class ClientGenerator(PostgresGenerator):
 
     def datatype_sql(self, expression: exp.DataType) -> str:
         """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""
-        return _STAND_IN.sub(r"INTERVAL(\1)", super().datatype_sql(expression))
+        written = super().datatype_sql(expression)
+        return _STAND_IN.sub(r"INTERVAL(\1)", written) if "_" in written else written
 
 
 def _is_made(query: exp.Select, rows: exp.Values) -> bool:
@@ -271,6 +272,12 @@ _ENDS = frozenset(
     {None, TokenType.COMMA, TokenType.R_PAREN, TokenType.ALIAS, TokenType.FROM, TokenType.ORDER_BY, TokenType.LIMIT}
 )
 """The ends of an expression that the word stands behind."""
+_CAST_ENDS = frozenset({TokenType.COMMA, TokenType.R_PAREN, TokenType.R_BRACKET})
+"""The ends of a type, behind which nothing belongs to what was cast."""
+_LONGEST_TYPE, _MOST_TYPES = 5, 200
+"""Words of a type, and how many types are remembered."""
+_TYPES: dict[tuple[tuple[TokenType, str], ...], Mapping[str, object]] = {}
+"""What the parser has made of the words of types, before one of these ends."""
 
 
 class TooComplexError(Exception):
@@ -315,6 +322,8 @@ class Client(Postgres):
 
         def _parse_disjunction(self) -> exp.Expr | None:
             """Return an expression: a name or a constant at once where it ends, not through eleven levels of operators."""
+            if (constant := self._parse_cast_constant()) is not None:
+                return constant
             ahead = 1
             if self._curr.token_type in self.IDENTIFIER_TOKENS:
                 while (
@@ -325,6 +334,52 @@ class Client(Postgres):
                 return super()._parse_disjunction()
             atom = self._parse_atom() if self._type_ahead(ahead) in _ENDS else None
             return super()._parse_disjunction() if atom is None else atom
+
+        def _parse_unary(self) -> exp.Expr | None:
+            """Return an operand; the type of a constant is remembered, as it was read."""
+            if (constant := self._parse_cast_constant()) is not None:
+                return constant
+            begin, end = self._type_of_constant()
+            operand = super()._parse_unary()
+            if end and self._index == end and isinstance(operand, exp.Cast) and len(_TYPES) < _MOST_TYPES:
+                inside, made = operand.this, operand.to.args
+                inside = inside.this if isinstance(inside, exp.Paren) else inside
+                plain = type(operand.to) is exp.DataType and not any(made[part] for part in made if part != "this")
+                if plain and isinstance(inside, exp.Literal):
+                    _TYPES[self._words(begin, end)] = dict(made)
+            return operand
+
+        def _parse_cast_constant(self) -> exp.Expr | None:
+            """Return a constant of a type that was read before, at once: PostgreSQL writes every constant so.
+
+            (1)::double precision
+            """
+            begin, end = self._type_of_constant()
+            made = _TYPES.get(self._words(begin, end)) if end else None
+            if made is None:
+                return None
+            in_brackets = self._curr.token_type is TokenType.L_PAREN
+            token = self._next if in_brackets else self._curr
+            constant: exp.Expr = self.PRIMARY_PARSERS[token.token_type](self, token)  # type: ignore[no-untyped-call]
+            self._advance(end - self._index)
+            inside = exp.Paren(this=constant) if in_brackets else constant
+            return exp.Cast(this=inside, to=exp.DataType(**made))
+
+        def _type_of_constant(self) -> tuple[int, int]:
+            """Return where the type begins and ends that a constant is cast to, if that may be a whole operand; else 0."""
+            at = int(self._curr.token_type is TokenType.L_PAREN)
+            if self._type_ahead(at) not in _CONSTANTS or (at and self._type_ahead(2) is not TokenType.R_PAREN):
+                return 0, 0
+            colons = 1 + 2 * at
+            if self._type_ahead(colons) is not TokenType.DCOLON:
+                return 0, 0
+            begin = self._index + colons + 1
+            places = range(begin + 1, min(begin + 1 + _LONGEST_TYPE, self._tokens_size))
+            return begin, next((place for place in places if self._tokens[place].token_type in _CAST_ENDS), 0)
+
+        def _words(self, begin: int, end: int) -> tuple[tuple[TokenType, str], ...]:
+            """Return the words between two places."""
+            return tuple((token.token_type, token.text) for token in self._tokens[begin:end])
 
         def _parse_join(
             self,
