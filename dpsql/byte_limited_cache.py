@@ -46,6 +46,11 @@ class ByteLimitedCache(Generic[V]):
             self._entries[key] = value, size
             self.size += size
 
+    def forget(self, key: Hashable) -> None:
+        """Forget the value of a key."""
+        with self._lock:
+            self._forget(key)
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:

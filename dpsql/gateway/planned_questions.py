@@ -100,8 +100,8 @@ def _sample(long: Collection[object], step: int) -> Iterable[object]:
 
 _MOST = 16 * 2**20
 """Bytes for the plans with their prices, and a third of that for questions."""
-_SHORT = 500
-"""Characters of a statement that is examined in a tenth of a millisecond, and in two at the most."""
+_SHORT = 300
+"""Characters of a statement that is examined in a tenth of a millisecond, and in one at the most."""
 _MOST_PRICES = 16
 """Prices of one plan."""
 _MOST_REPLIES = 4 * 2**20

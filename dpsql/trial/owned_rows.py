@@ -106,7 +106,7 @@ def _has_one_form(output: exp.Expr) -> bool:
     CASE WHEN x = 0 THEN 0.0e0 WHEN isnan(x) THEN CAST('NaN' AS DOUBLE) ELSE x END
     """
     value = without_parens(output.unalias())
-    if not any(type_.is_type("double", "float") for type_ in value.find_all(exp.DataType)):
+    if not any(type_.this in (exp.DType.DOUBLE, exp.DType.FLOAT) for type_ in value.find_all(exp.DataType)):
         return True
     if column_bounds(value, {}).is_known:
         return True
@@ -133,7 +133,7 @@ def _is_zero(text: exp.Expr) -> bool:
 def is_in_any_order(call: exp.Expr) -> bool:
     """Return whether an aggregate is the same in whatever order rows come: a sum of doubles is not."""
     if isinstance(call, exp.Sum):
-        is_whole = isinstance(call.this, exp.Cast) and call.this.to.is_type("bigint")
+        is_whole = isinstance(call.this, exp.Cast) and call.this.to.this is exp.DType.BIGINT
         return is_whole or column_bounds(call.this, {}).is_known
     return isinstance(call, (exp.Count, exp.Min, exp.Max, exp.LogicalAnd, exp.LogicalOr))
 

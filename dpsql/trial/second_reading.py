@@ -143,7 +143,7 @@ def _is_told_apart(key: exp.Expr, rows: RowsRead) -> bool:
         inner = inner.this
     if not isinstance(inner, exp.Column) or inner.table:
         return False
-    whole = isinstance(key, exp.Cast) and key.to.is_type("bigint")
+    whole = isinstance(key, exp.Cast) and key.to.this is exp.DType.BIGINT
     return whole or (key is inner and _OF_BYTES.fullmatch(rows.definitions[inner.name]) is not None)
 
 

@@ -30,7 +30,6 @@ from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Repl
 _PROTOCOL = 0x30000
 _PIECE, _PIECES = 2**16, 64
 """Bytes, and how many times so many: a socket holds no more."""
-_RUNNING = (MessageKind.EXECUTE, MessageKind.QUERY)
 _STOP, _END = guard.SIGNAL_CODE.encode(), guard.END.encode()
 
 
@@ -88,8 +87,6 @@ class Backend(asyncio.Protocol):
         self._waiting: asyncio.Future[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
-        self.was_used = False
-        """Whether something that was not ours was run since somebody noted that nothing was: settings may be others."""
         self._is_littered = False
         """Whether statements may be there under names of our own: an error has come, or a client has used them."""
         self._unsent: list[bytes] = []
@@ -120,6 +117,7 @@ class Backend(asyncio.Protocol):
             self._unsorted.append(_unread(self._transport))
         self._transport = None
         self._unsent.clear()
+        self._unsent_size = 0
         while self._unsorted:
             self._sort(self._unsorted.popleft())
         self._writable.set()
@@ -159,7 +157,6 @@ class Backend(asyncio.Protocol):
         """Send a message; `owed` says what is done with its replies."""
         if owed is not None:
             self.replies.owe(owed)
-            self.was_used = self.was_used or (owed.kind in _RUNNING and not owed.of_answer)
         self._write(raw)
 
     async def settle(self) -> None:
@@ -287,6 +284,7 @@ class Backend(asyncio.Protocol):
     async def _wait(self) -> None:
         if self.replies.is_settled:
             return
+        self._share.suspend()
         self._send_all()
         self._waiting = asyncio.get_running_loop().create_future()
         await self._waiting

@@ -60,6 +60,16 @@ class FairShare:
         """Return what measures something that begins now."""
         return HeldTurn(self, self._clock())
 
+    def suspend(self) -> None:
+        """Count what the one of this share has had that is about to wait, if it has begun last."""
+        held = HeldTurn.latest
+        if held is not None:
+            held.suspend(self)
+
+    def count(self, since: float) -> None:
+        """Count what something has had since then."""
+        self._left = max(self._left - (self._clock() - since), -_MOST_OWED * _EACH)
+
     def wait(self, begin: Begin) -> None:
         """Have something begin at its turn."""
         self._waiting.append(begin)
@@ -67,8 +77,7 @@ class FairShare:
 
     def spent(self, since: float, *, alone: bool) -> None:
         """Count what something has had, and let the next one begin if there is time left; `alone` if nothing began since."""
-        took = self._clock() - since if alone else _SUSPENDED
-        self._left = max(self._left - took, -_MOST_OWED * _EACH)
+        self.count(since if alone else self._clock() - _SUSPENDED)
         if self._left > 0:
             self._let_next()
         else:
@@ -100,19 +109,26 @@ class HeldTurn:
     """Something that has its turn."""
 
     __slots__ = ("_share", "_since")
-    _latest: ClassVar["HeldTurn | None"] = None
-    """The one that has begun last, of all users."""
+    latest: ClassVar["HeldTurn | None"] = None
+    """The one that has begun last, of all users, unless it waits."""
 
     def __init__(self, share: FairShare, since: float) -> None:
         self._share, self._since = share, since
-        HeldTurn._latest = self
+        HeldTurn.latest = self
+
+    def suspend(self, share: FairShare) -> None:
+        """Count what it has had, if it is of this share: what the processor does from now on may be for others."""
+        if share is self._share:
+            share.count(self._since)
+            HeldTurn.latest = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Where something else began meanwhile this one was waiting, and what the processor has done since was for others.
-        self._share.spent(self._since, alone=HeldTurn._latest is self)
+        # One that has waited was counted up to then, and where something else began meanwhile it was waiting, too. What it
+        # has done behind that is a little.
+        self._share.spent(self._since, alone=HeldTurn.latest is self)
 
 
 class FairShares:

@@ -34,7 +34,7 @@ from dpsql.wire.backend.backend import (
 from dpsql.wire.backend.fair_share import Workers
 from dpsql.wire.intercept.audit_lines import AuditedStatement
 from dpsql.wire.intercept.classify import ExecuteNamed
-from dpsql.wire.intercept.given_answers import GivenAnswer, GivenAnswers
+from dpsql.wire.intercept.given_answers import Facts, GivenAnswer, GivenAnswers
 from dpsql.wire.intercept.prepared_statements import Execution, PreparedStatement, SearchPath
 from dpsql.wire.protocol import messages
 from dpsql.wire.protocol.messages import describe_message, error_fields, join_error_fields, parameter_oids
@@ -368,8 +368,6 @@ _PATH = slice(8, 10)
 """Where the search path is in them."""
 _ASK_PATH = messages_to_run(f"SELECT {', '.join(_FACTS[_PATH])}".encode())
 _ASK_FACTS = messages_to_run(f"SELECT {', '.join(_FACTS)}".encode())
-Facts = tuple[bytes | None, ...]
-"""What the shadow says of them."""
 _TEMPORARY = _FACTS.index("pg_dpsql.temporary()")
 _OWN = 7
 """The first of them are settings of dpsql's own, in the order of `Settings`."""
@@ -415,6 +413,8 @@ class Interceptor:
         self._types = types
         self._given = given
         self._row: tuple[bytes, Facts] = b"", ()
+        self._session: Facts = ()
+        """What was read of the session last."""
         self._read: tuple[Facts, str, Settings] | None = None
         """The settings that were read last, and what of."""
 
@@ -432,9 +432,17 @@ class Interceptor:
             asked.prepared.oids = await self._parameter_types(backend, asked.prepared, codec)
         # One round trip to the shadow: the columns that the client was told, or will be, and the settings that the statement
         # is read by. Whatever PostgreSQL itself would refuse is refused by it here, before anything is planned.
-        given = None if backend.was_used else self._given.of(self._asker, asked, codec)
-        replies, installed = await self._describe(backend, asked, codec, given)
+        given = None if backend.replies.was_used else self._given.of(self._asker, asked, codec)
+        if given is not None and given.facts != self._session:
+            given = None
+        try:
+            replies, installed = await self._describe(backend, asked, codec, given)
+        except ShadowRefusedError:
+            if given is not None:  # which may be why
+                self._given.forget(self._asker, asked, codec)
+            raise
         facts = self._facts(next(body for kind, body in replies if kind == b"D"))
+        self._session = facts[: len(_FACTS)]
         if asked.path is not None:
             facts = (*facts[: _PATH.start], *asked.path, *facts[_PATH.stop :])
         settings, arguments = self._settings(facts[: len(_FACTS)], codec, asked.text), facts[len(_FACTS) :]
@@ -453,7 +461,7 @@ class Interceptor:
             return Answer(asked.text, (), b"")
         require_writable(reply.text, codec)
         notices = () if facts[_LEVEL] in _SILENT else reply.notices
-        if given is None or given != GivenAnswer(reply.text, described, installed):
+        if given is None or given != GivenAnswer(reply.text, self._session, described, installed):
             installed = ()
         return Answer(reply.text, columns, described, notices, next(iter(inner), b""), reply.released, installed)
 
@@ -476,7 +484,7 @@ class Interceptor:
         replies = await backend.ask(*messages_to_bind(text.encode(codec), asked.oids, asked.portal, asked.rest))
         require_columns(replies, answer.columns, codec)
         if answer.described:
-            self._given.keep(self._asker, asked, codec, GivenAnswer(text, answer.described, replies))
+            self._given.keep(self._asker, asked, codec, GivenAnswer(text, self._session, answer.described, replies))
 
     async def _with_rows_apart(self, backend: Backend, text: str, codec: str) -> str:
         """Return the statement that makes a temporary view, over a table of its rows, which is made; any other as it is.
@@ -558,7 +566,7 @@ class Interceptor:
         if given is not None:
             wanted += messages_to_bind(given.text.encode(codec), asked.oids, asked.portal, asked.rest)
         replies = await backend.ask(*wanted)
-        backend.was_used = False
+        backend.replies.noted()
         # What reads the settings ends with two names that are closed; an answer is parsed behind that.
         row = next(place for place, (kind, _) in enumerate(replies) if kind == b"D")
         closed = [place for place, (kind, _) in enumerate(replies) if kind == b"3" and place > row]

@@ -171,6 +171,16 @@ class Execution:
         return (self.prepared.oids or ()) if self.takes_parameters else ()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sent:
+    """What a name will stand for once the shadow has said so."""
+
+    becomes: PreparedStatement | Portal | None
+    """None: it is the shadow's alone, or not known yet."""
+    first: bool
+    """Whether it was sent behind nothing but names: then it is so, or fails before the next Sync."""
+
+
 class PreparedStatements:
     """The statements and portals of one session, by their names as the protocol has them."""
 
@@ -184,10 +194,10 @@ class PreparedStatements:
         """Command tags for portals that hold an answer, where the shadow's own would be another."""
         self._maybe_statements: set[bytes] = set()
         self._maybe_portals: set[bytes] = set()
-        self._sent: dict[bytes, PreparedStatement | None] = {}
-        """What names will stand for, once the shadow has parsed what was sent; None for what is the shadow's alone."""
-        self._bound: dict[bytes, tuple[bytes, bytes]] = {}
-        """The statements and parameters of the portals that were sent."""
+        self._sent: dict[bytes, _Sent] = {}
+        """What names will stand for, by the last Parse that was sent for each, until the shadow says so."""
+        self._bound: dict[bytes, _Sent] = {}
+        """Likewise of portals."""
 
     def may_be_statement(self, name: bytes) -> bool:
         """Return whether `name` is one of these, or may become one with the next replies."""
@@ -215,38 +225,42 @@ class PreparedStatements:
         self._expect(size)
         self._maybe_portals.add(name)
 
-    def sent(self, name: bytes, prepared: PreparedStatement | None) -> None:
-        """Note that a Parse was sent."""
-        self._sent[name] = prepared
+    def sent(self, name: bytes, prepared: PreparedStatement | None, *, first: bool) -> "_Sent":
+        """Note that a Parse is sent, behind nothing but names if it is among the `first`; return what confirms it."""
+        sent = self._sent[name] = _Sent(prepared if first else None, first)
+        return sent
 
-    def sent_portal(self, portal: bytes, statement: bytes, rest: bytes) -> None:
-        """Note that a Bind was sent."""
-        self._bound[portal] = statement, rest
+    def sent_portal(self, portal: bytes, statement: bytes, rest: bytes, *, first: bool) -> "_Sent":
+        """Note that a Bind is sent: it is of what the statement's name stands for now, whatever that may be later."""
+        sent = self._sent.get(statement)
+        prepared = self.statements.get(statement) if sent is None else sent.becomes
+        becomes = Portal(prepared, rest) if first and isinstance(prepared, PreparedStatement) else None
+        made = self._bound[portal] = _Sent(becomes, first)
+        return made
 
     def portal_to_be(self, name: bytes) -> Portal | None:
         """Return what a portal will be if nothing fails that was sent since the last Sync, and only names were given.
 
         None where that is not known, or where it is none of these.
         """
-        if name not in self._bound:
-            return None
-        statement, rest = self._bound[name]
-        prepared = self._sent[statement] if statement in self._sent else self.statements.get(statement)
-        return None if prepared is None else Portal(prepared, rest)
+        becomes = self._bound[name].becomes if name in self._bound else None
+        return becomes if isinstance(becomes, Portal) else None
 
-    def parsed(self, name: bytes, prepared: PreparedStatement | None) -> None:
-        """Note that the shadow has parsed what is now called `name`."""
-        self._sent.pop(name, None)
+    def parsed(self, name: bytes, prepared: PreparedStatement | None, sent: "_Sent | None" = None) -> None:
+        """Note that the shadow has parsed what is now called `name`, as it was `sent`."""
+        if sent is not None and self._sent.get(name) is sent:
+            del self._sent[name]
         self._drop(self.statements.pop(name, None))
         if prepared is not None:
             self._confirm(prepared.size)
             self._maybe_statements.add(name)
             self.statements[name] = prepared
 
-    def bound(self, portal: bytes, statement: bytes, rest: bytes) -> None:
-        """Note that the shadow has bound what is now called `portal`."""
+    def bound(self, portal: bytes, statement: bytes, rest: bytes, sent: "_Sent | None" = None) -> None:
+        """Note that the shadow has bound what is now called `portal`, as it was `sent`."""
         self.tags.pop(portal, None)
-        self._bound.pop(portal, None)
+        if sent is not None and self._bound.get(portal) is sent:
+            del self._bound[portal]
         self._drop(self.portals.pop(portal, None))
         prepared = self.statements.get(statement)
         if prepared is not None:
@@ -296,9 +310,10 @@ class PreparedStatements:
             for name in tuple(self.portals):
                 self.take_portal(name)
             self.tags.clear()
-        # What failed up to here was not made; of what was sent behind it we wait for the shadow's word.
-        self._sent.clear()
-        self._bound.clear()
+        # Those of the first were sent before this Sync: what is left of them has failed. Of the others we wait for the
+        # shadow's word.
+        self._sent = {name: sent for name, sent in self._sent.items() if not (sent.first or settled)}
+        self._bound = {name: sent for name, sent in self._bound.items() if not (sent.first or settled)}
         if settled:
             # The replies that are still awaited have failed.
             self._allowance.give(self._awaited)

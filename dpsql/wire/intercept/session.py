@@ -185,13 +185,13 @@ class Session:
         if prepared is not None and not await self._fits(lambda: self._names.expect_statement(name, prepared.size)):
             return
         passing = self._context.audit.passing(text)
+        sent = self._names.sent(name, prepared, first=self._backend.replies.are_of_names)
 
         def parsed() -> None:
-            self._names.parsed(name, prepared)
+            self._names.parsed(name, prepared, sent)
             if prepared is None or not isinstance(prepared.statement, Question | ExecuteNamed):
                 passing.taken()  # the others have a line each time that they are executed
 
-        self._names.sent(name, prepared)
         self._backend.send(frame.raw, PendingReply(MessageKind.PARSE, error=passing.refused, confirmed=parsed))
 
     async def _bind(self, frame: Frame) -> None:
@@ -202,9 +202,10 @@ class Session:
         elif not self._names.may_be_portal(portal):
             self._backend.send(frame.raw, PendingReply(MessageKind.BIND))
             return
-        self._names.sent_portal(portal, statement, rest)
+        sent = self._names.sent_portal(portal, statement, rest, first=self._backend.replies.are_of_names)
         self._backend.send(
-            frame.raw, PendingReply(MessageKind.BIND, confirmed=lambda: self._names.bound(portal, statement, rest))
+            frame.raw,
+            PendingReply(MessageKind.BIND, confirmed=lambda: self._names.bound(portal, statement, rest, sent)),
         )
 
     async def _fits(self, expect: Callable[[], None]) -> bool:
@@ -271,15 +272,14 @@ class Session:
     async def _execute_unconfirmed(self, frame: Frame, name: bytes) -> bool:
         """Answer a private statement of which nothing but its names is on the way yet, which needs no round trip of its own.
 
-        Return whether that is so. Where the shadow does not take the names, nobody is asked: `SkippedError`.
+        Return whether that is so. Where the shadow does not take the names, nobody is asked (`SkippedError`), and an
+        older portal of that name may be there still.
         """
         portal = self._names.portal_to_be(name) if self._backend.replies.are_of_names else None
         if portal is None or not isinstance(portal.prepared.statement, Question):
             return False
-        try:
-            await self._execute_ours(frame, name, portal)
-        finally:
-            self._names.take_portal(name)  # it was confirmed meanwhile, and holds the answer
+        await self._execute_ours(frame, name, portal)
+        self._names.take_portal(name)  # it was confirmed meanwhile, and holds the answer
         return True
 
     async def _execute_ours(self, frame: Frame, name: bytes, portal: Portal) -> None:
@@ -340,7 +340,10 @@ class Session:
         # what it sent, also when it executes the same portal again.
         if said is not None:
             self._names.tags[run.portal] = said
-        self._backend.send(frame.raw, PendingReply(MessageKind.EXECUTE, error=drop_position, tag=said, of_answer=True))
+        self._backend.send(
+            frame.raw,
+            PendingReply(MessageKind.EXECUTE, error=drop_position, tag=said, of_answer=bool(answer.described)),
+        )
 
     def _again(self, frame: Frame, portal: bytes) -> None:
         """Execute a portal that needs no answer, or holds it already."""

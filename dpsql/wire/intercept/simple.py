@@ -251,7 +251,12 @@ async def _answer(context: SessionContext, asked: Execution, codec: str) -> None
         context.runner.write(messages.message(b"T", answer.described))
     context.backend.send(
         messages.execute_message(b""),
-        PendingReply(MessageKind.EXECUTE, error=drop_position, tag=command_tag(asked.prepared.text), of_answer=True),
+        PendingReply(
+            MessageKind.EXECUTE,
+            error=drop_position,
+            tag=command_tag(asked.prepared.text),
+            of_answer=bool(answer.described),
+        ),
     )
 
 

@@ -85,9 +85,14 @@ class PendingReply:
     notice: bytes = b""
     """A notice that comes before the tag, where the shadow's own says that there was a row."""
     of_answer: bool = False
-    """Whether what is run is an answer of the gateway's."""
+    """Whether what is run are released rows, which change nothing."""
     confirmed: Callable[[], object] | None = None
     """Called when the shadow has done what was asked."""
+
+    @property
+    def runs(self) -> bool:
+        """Return whether something of the client's is run."""
+        return self.kind in (MessageKind.EXECUTE, MessageKind.QUERY) and self.collect is None and not self.of_answer
 
 
 class Replies:
@@ -113,6 +118,10 @@ class Replies:
         """Whether the shadow waits for copied data."""
         self.is_certain = True
         """Whether the session's settings are known: nothing that may change them was sent since they were last reported."""
+        self.was_used = True
+        """Whether settings, or tables of the session's own, may be others than `noted` last: a client's statement was run."""
+        self._is_used = False
+        """Whether one was run in this transaction, at whose end they may change back."""
         self.ended = False
         """Whether the shadow has said that it ends the session, and why."""
         self.since = 0.0
@@ -153,7 +162,13 @@ class Replies:
         if owed.kind is MessageKind.SYNC:
             self.skipping = False
         self.is_certain = self.is_certain and owed.kind not in _CHANGING
+        if owed.runs:
+            self.was_used = self._is_used = True
         self._owed.append(owed)
+
+    def noted(self) -> None:
+        """Note that somebody has asked for the session's settings, and has them: for longer than its transaction."""
+        self.was_used = self._is_used
 
     def sort(self, data: bytes) -> bytes:
         """Return the part of `data` that the client gets; an incomplete message is kept until the rest comes."""
@@ -253,6 +268,8 @@ class Replies:
             self._done(owed)
         # The shadow tells what has changed before each ReadyForQuery.
         self.is_certain = not any(owed.kind in _CHANGING for owed in self._owed)
+        if status == b"I":
+            self._is_used = any(owed.runs for owed in self._owed)
         self._ready(status != b"I")
 
     def _begins_copying(self, owed: PendingReply | None) -> None:

@@ -90,6 +90,28 @@ def test_a_user_alone_is_not_held_up() -> None:
     asyncio.run(asyncio.wait_for(run(), 10))
 
 
+def test_what_is_done_before_something_waits_counts() -> None:
+    """What the processor does meanwhile is for others."""
+
+    async def run() -> None:
+        clock = Processor()
+        share, other = FairShare(clock), FairShare(clock)
+        with await share.begin():
+            clock.now += _EACH / 2
+            other.suspend()  # not its own
+            share.suspend()
+            clock.now += 1.0
+        assert share.has_time
+        with await share.begin():
+            clock.now += _EACH
+            share.suspend()
+        assert not share.has_time
+        await _turns(2)
+        assert share.has_time
+
+    asyncio.run(run())
+
+
 def test_who_gives_up_keeps_nobody_waiting() -> None:
     """A connection that is closed while it waits for its turn."""
 

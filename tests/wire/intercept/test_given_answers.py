@@ -1,10 +1,16 @@
 """An answer that was given before is sent ahead, and is no answer until the gateway has said so once more."""
 
+import re
+import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import psycopg
 import pytest
 
+from dpsql.gateway.request import Question, Reply, Request
+from dpsql.question import Asker, Cancellation
+from dpsql.rewrite.syntax.whole.analyze import AskedStatement
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.backend.backend import Backend
 from dpsql.wire.protocol.replies import Message, MessageKind
@@ -13,7 +19,7 @@ from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
 from tests.wire.conftest import answers, plain  # noqa: F401
 from tests.wire.exact import Exact
 from tests.wire.listening import dsn, listening
-from tests.wire.raw import SYNC, Raw, bind, describe, execute, parse, query
+from tests.wire.raw import FLUSH, SYNC, Raw, bind, close, describe, execute, parse, query
 
 Enter = Callable[..., psycopg.Connection]
 
@@ -69,15 +75,150 @@ def changed(plain: str) -> Iterator[Callable[[], None]]:  # noqa: F811
 
 
 @pytest.mark.parametrize("simple", [False, True], ids=["extended", "simple"])
-def test_what_is_asked_again_takes_one_round_trip(enter: Enter, round_trips: list[int], simple: bool) -> None:
-    """The rows are the same; a session that asks for the first time has it so, too."""
-    asked, connection = "SELECT count(*) FROM trips", enter(simple=simple)
-    first = connection.execute(asked).fetchall()
+@pytest.mark.parametrize("parameters", [(), (20,)], ids=["", "parameter"])
+def test_what_is_asked_again_takes_one_round_trip(
+    enter: Enter, round_trips: list[int], simple: bool, parameters: tuple[int, ...]
+) -> None:
+    """The rows are the same, also where another session was answered, once this one has asked for anything."""
+    asked = f"SELECT count(*) FROM trips{' WHERE fare < %s' * len(parameters)}".encode()
+    connection, other = enter(simple=simple), enter(simple=simple)
+    other.execute("SELECT count(*), 'of another session' FROM trips")
+    first = connection.execute(asked, parameters).fetchall()
     assert len(round_trips) > 1
-    for again in (connection, enter(simple=simple)):
+    for again in (connection, other, connection):
         round_trips.clear()
-        assert again.execute(asked).fetchall() == first
+        assert again.execute(asked, parameters).fetchall() == first
+        assert len(round_trips) == 1 + (not simple and bool(parameters))  # one for the types of parameters
+
+
+class OfOwnTables:
+    """A gateway whose answers have the names in them that a session's own table has, as those of the real one may."""
+
+    def recall(self, text: str) -> tuple[Question | None] | None:
+        """Take what names trips."""
+        asked = "trips" in text
+        return (Question(text, AskedStatement(text)) if asked else None,)
+
+    def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:
+        """Return the same."""
+        _ = asker, cancellation
+        kept = self.recall(text)
+        return None if kept is None else kept[0]
+
+    def check_setting(self, name: str, value: str, asker: Asker) -> None:
+        """Take any."""
+
+    def recalled(self, request: Request) -> Reply | None:
+        """Remember nothing."""
+        _ = request
+        return None
+
+    def answer(self, request: Request) -> Reply:
+        """Write out what the table has."""
+        made, text = (
+            re.match(r"CREATE TEMP TABLE own_list AS SELECT count\(\*\) AS (\w)", request.question.text),
+            "SELECT 3::bigint AS count",
+        )
+        if made:
+            return Reply(f"CREATE TEMP TABLE own_list AS SELECT 3::bigint AS {made[1]}")
+        for table in request.settings.temporary:
+            text = f"SELECT l.{table.columns[0][0]}, 3::bigint AS count FROM pg_temp.own_list AS l"
+        return Reply(text)
+
+
+def test_nothing_is_sent_ahead_where_it_may_not_be_read(shadow: Postgres) -> None:  # noqa: F811
+    """An answer has the names that a session's own table had; none of these statements may fail, nor end a transaction."""
+    asked = b"SELECT l.*, t.* FROM own_list AS l, (SELECT count(*) FROM trips) AS t"
+
+    def has(connection: psycopg.Connection, column: str) -> None:
+        for _ in range(3):
+            cursor = connection.execute(asked)
+            assert [c.name for c in cursor.description or ()] == [column, "count"]
+            cursor.fetchall()
+
+    with listening(OfOwnTables(), shadow) as (listener, _):
+        # A statement that the driver prepares by itself may not change its columns.
+        enter = partial(psycopg.connect, f"{dsn(listener)} password=pw", autocommit=True, prepare_threshold=None)
+        with enter() as first, enter() as second:
+            for connection, column in ((first, "a"), (second, "c"), (first, "e"), (second, "a")):
+                connection.execute("DROP TABLE IF EXISTS own_list")
+                connection.execute(f"CREATE TEMP TABLE own_list ({column} int)".encode())
+                connection.execute("SELECT count(*) FROM trips")
+                has(connection, column)
+            for column in ("x", "y", "x"):
+                first.execute("DROP TABLE own_list")
+                first.execute(f"CREATE TEMP TABLE own_list AS SELECT count(*) AS {column} FROM trips".encode())
+                has(first, column)
+            with first.transaction():
+                first.execute("DROP TABLE own_list")
+                first.execute("CREATE TEMP TABLE own_list (z int)")
+                first.execute("SELECT count(*) FROM trips")
+                has(first, "z")
+                assert first.info.transaction_status is psycopg.pq.TransactionStatus.INTRANS
+
+
+def test_a_setting_of_a_transaction_ends_with_it(enter: Enter, round_trips: list[int]) -> None:
+    """What was asked within one says nothing of the session afterwards."""
+    asked = query("SELECT count(*), max(passenger_id) FROM trips")
+    with Raw(enter()) as session:
+        for before in (b"", b"", parse(b"", b"SET LOCAL array_nulls = on") + bind(b"", b"") + execute(b"")):
+            round_trips.clear()
+            question = parse(b"", b"SELECT count(*), max(passenger_id) FROM trips") + bind(b"", b"") + execute(b"")
+            session.send(before, question, SYNC)
+            session.kinds()
+        round_trips.clear()
+        session.send(asked)
+        assert session.kinds() == b"TDCZ"
+        assert len(round_trips) > 1
+        round_trips.clear()
+        session.send(asked)
+        assert session.kinds() == b"TDCZ"
         assert len(round_trips) == 1
+
+
+_ONE, _OTHER = b"SELECT count(*) FROM trips", b"SELECT count(*) + 1 FROM trips"
+_PUBLIC = b"SELECT 42::bigint AS count"
+
+
+def _rows(told: list[tuple[bytes, bytes]]) -> list[bytes]:
+    return [body[6:] for kind, body in told if kind == b"D"]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "told"),
+    [
+        ([parse(b"", _ONE) + bind(b"p", b"") + parse(b"", _OTHER) + execute(b"p")], b"1000"),
+        ([parse(b"", _ONE) + FLUSH, parse(b"", _OTHER), bind(b"", b"") + execute(b"")], b"1001"),
+        ([parse(b"", _ONE) + FLUSH, parse(b"", _PUBLIC), bind(b"", b"") + execute(b"")], b"42"),
+        ([parse(b"", _ONE) + SYNC + parse(b"", _OTHER), bind(b"", b"") + execute(b"")], b"1001"),
+        ([parse(b"", _PUBLIC) + SYNC + parse(b"", _ONE) + bind(b"", b""), execute(b"")], b"1000"),
+        ([parse(b"a", _ONE) + bind(b"p", b"a") + close(b"S", b"a") + parse(b"a", _OTHER) + execute(b"p")], b"1000"),
+    ],
+)
+def test_a_portal_is_of_what_its_name_meant(enter: Enter, answers: Exact, pieces: list[bytes], told: bytes) -> None:  # noqa: F811
+    """However messages come, and whatever the name of its statement means by the time that it is executed."""
+    for pause in (0, 0.1):
+        answers.calls.clear()
+        with Raw(enter()) as session:
+            for piece in pieces:
+                session.send(piece)
+                time.sleep(pause)
+            session.send(SYNC)
+            rows = _rows(session.receive())
+            while not rows:
+                rows = _rows(session.receive())
+            assert rows == [told]
+        assert answers.calls.total() == (told != b"42")
+
+
+def test_a_portal_outlives_what_fails_to_replace_it(enter: Enter) -> None:
+    """A savepoint brings it back."""
+    with Raw(enter()) as session:
+        session.send(query("BEGIN"), parse(b"q", _ONE), bind(b"p", b"q"), SYNC, query("SAVEPOINT x"))
+        session.send(bind(b"p", b"q"), execute(b"p"), SYNC, query("ROLLBACK TO x"), execute(b"p"), SYNC)
+        told = [session.receive() for _ in range(6)]
+        assert told[3][0][0] == b"E"
+        assert _rows(told[5]) == [b"1000"]
 
 
 @pytest.mark.parametrize("simple", [False, True], ids=["extended", "simple"])

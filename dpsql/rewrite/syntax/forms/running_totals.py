@@ -152,7 +152,7 @@ class _Rows:
                     unit = unit.this
                 named = isinstance(unit, exp.Literal) and unit.name.lower() in _PERIODS
                 return named and self._is_time(call, time)
-            case exp.Cast(this=time, to=kind) as cast if kind.is_type("date"):
+            case exp.Cast(this=time, to=kind) as cast if kind.this is exp.DType.DATE:
                 return self._is_time(cast, time)
             case _:
                 return False

@@ -9,6 +9,7 @@ import platform
 import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from importlib.abc import SourceLoader
 from typing import ClassVar
 
@@ -65,6 +66,27 @@ _OF_VALUES = "_values"
 JOINED_AS = "joined_as"
 """The part of a join in which the name stands that USING gives to its columns."""
 _STAND_IN = re.compile(r"\binterval_(\d+)_(?=\W|$)")
+
+
+_WRITTEN_TYPES: dict[exp.DType, str] = {}
+"""How types without a length or anything else are written."""
+
+
+def plain_kind(type_: exp.DataType) -> exp.DType | None:
+    """Return the kind of a type that has nothing else, which says all of it; None of others."""
+    plain = type(type_) is exp.DataType and not any(value for part, value in type_.args.items() if part != "this")
+    return type_.this if plain and isinstance(type_.this, exp.DType) else None
+
+
+@cache
+def _name_of(kind: exp.DType) -> str:
+    return str(exp.DataType(this=kind).sql("postgres")).lower()
+
+
+def written_type(type_: exp.Expr) -> str:
+    """Return a type as PostgreSQL writes it, in small letters: double precision, character varying(3)."""
+    kind = plain_kind(type_) if isinstance(type_, exp.DataType) else None
+    return str(type_.sql("postgres")).lower() if kind is None else _name_of(kind)
 
 
 class PrefixOperator(exp.Unary):
@@ -168,8 +190,11 @@ class ClientGenerator(PostgresGenerator):
 
     def datatype_sql(self, expression: exp.DataType) -> str:
         """Write a type; `interval_3_` stands for `interval(3)`, which the parser does not read."""
-        written = super().datatype_sql(expression)
-        return _STAND_IN.sub(r"INTERVAL(\1)", written) if "_" in written else written
+        if (kind := plain_kind(expression)) is not None:
+            if kind not in _WRITTEN_TYPES:
+                _WRITTEN_TYPES[kind] = super().datatype_sql(expression)
+            return _WRITTEN_TYPES[kind]
+        return _STAND_IN.sub(r"INTERVAL(\1)", super().datatype_sql(expression))
 
 
 def _is_made(query: exp.Select, rows: exp.Values) -> bool:
@@ -342,11 +367,9 @@ class Client(Postgres):
             begin, end = self._type_of_constant()
             operand = super()._parse_unary()
             if end and self._index == end and isinstance(operand, exp.Cast) and len(_TYPES) < _MOST_TYPES:
-                inside, made = operand.this, operand.to.args
-                inside = inside.this if isinstance(inside, exp.Paren) else inside
-                plain = type(operand.to) is exp.DataType and not any(made[part] for part in made if part != "this")
-                if plain and isinstance(inside, exp.Literal):
-                    _TYPES[self._words(begin, end)] = dict(made)
+                inside = operand.this.this if isinstance(operand.this, exp.Paren) else operand.this
+                if isinstance(inside, exp.Literal) and plain_kind(operand.to) is not None:
+                    _TYPES[self._words(begin, end)] = dict(operand.to.args)
             return operand
 
         def _parse_cast_constant(self) -> exp.Expr | None:
@@ -503,7 +526,7 @@ def render(node: exp.Expr) -> str:
 
 def literal_text(node: exp.Expr) -> str | None:
     """Return a text that is written as one, for any type of text that it is said to be of; None of anything else."""
-    while isinstance(node, exp.Paren) or (isinstance(node, exp.Cast) and node.to.is_type(*exp.DataType.TEXT_TYPES)):
+    while isinstance(node, exp.Paren) or (isinstance(node, exp.Cast) and node.to.this in exp.DataType.TEXT_TYPES):
         node = node.this
     return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
 

@@ -26,6 +26,7 @@ from dpsql.rewrite.syntax.whole.single_row import (
     TOTAL_CASTS,
 )
 
+_NARROW = (exp.DType.SMALLINT, exp.DType.INT)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
 _TRIED = (
     exp.Div, exp.Mod, exp.Limit, exp.Offset, exp.RegexpLike, exp.RegexpILike, exp.AtTimeZone, exp.Extract, exp.Substring,
@@ -90,7 +91,7 @@ def _is_computed(node: exp.Expr) -> bool:
 
 def _is_narrowed(cast: exp.Cast) -> bool:
     """Return whether a number may be too large for its type; PostgreSQL has read texts when it bound them."""
-    return not cast.this.is_string and (cast.to.is_type("smallint", "int") or bool(cast.to.expressions))
+    return not cast.this.is_string and (cast.to.this in _NARROW or bool(cast.to.expressions))
 
 
 def _is_lazy(node: exp.Expr) -> bool:

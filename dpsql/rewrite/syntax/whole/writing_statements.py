@@ -352,5 +352,9 @@ def _untype(select: exp.Select) -> None:
     """
     for output in select.expressions:
         cast = output.unalias()
-        if isinstance(cast, exp.Cast) and cast.to.is_type("text") and isinstance(cast.this, (exp.Literal, exp.Null)):
+        if (
+            isinstance(cast, exp.Cast)
+            and cast.to.this is exp.DType.TEXT
+            and isinstance(cast.this, (exp.Literal, exp.Null))
+        ):
             cast.replace(cast.this)

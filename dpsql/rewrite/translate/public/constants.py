@@ -27,6 +27,7 @@ from dpsql.rewrite.ir.literal import (
     simplest,
     type_name,
 )
+from dpsql.rewrite.syntax.read.dialect import written_type
 from dpsql.rewrite.translate.public.speller import spell
 
 _WIDEST = frozenset({"numeric", "decimal", "double precision"})
@@ -62,7 +63,7 @@ class Constants:
             node = node.this
         if isinstance(node, exp.Array):
             return tuple(self._scalar(item) for item in node.expressions)
-        if isinstance(node, exp.Cast) and _is_label(str(node.to.sql("postgres")).lower().removesuffix("[]")):
+        if isinstance(node, exp.Cast) and _is_label(written_type(node.to).removesuffix("[]")):
             node = exp.cast(node.this.copy(), "text[]", dialect="postgres")
         # '{1,NULL,3}'::int[]  →  to_json('{1,NULL,3}'::int[])  →  [1,null,3], in which a 0.1 is read as a tenth, and not as a
         # double.
@@ -111,7 +112,7 @@ class Constants:
                 return _typed(argument.text, argument.type)
             # A length changes the value: numeric(10, 2) rounds and varchar(3) cuts. The shadow is asked for those.
             case exp.Cast() if not node.to.expressions or isinstance(node.to.this, exp.Interval):
-                return self._cast(node.this, str(node.to.sql("postgres")).lower())
+                return self._cast(node.this, written_type(node.to))
         return None
 
     def _cast(self, node: exp.Expr, type_: str) -> Const | IntervalValue | None:

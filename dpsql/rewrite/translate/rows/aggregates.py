@@ -30,7 +30,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     function_name,
     is_aggregate,
 )
-from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.dialect import render, written_type
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.splice import Match
 from dpsql.rewrite.translate.rows.computed_statistics import (
@@ -441,7 +441,7 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
 def _is_array(node: exp.Expr) -> bool:
     while isinstance(node, exp.Paren):
         node = node.this
-    return isinstance(node, exp.Array) or (isinstance(node, exp.Cast) and "[]" in node.to.sql("postgres"))
+    return isinstance(node, exp.Array) or (isinstance(node, exp.Cast) and "[]" in written_type(node.to))
 
 
 def _point(point: Expr, *, descending: bool) -> Fraction:

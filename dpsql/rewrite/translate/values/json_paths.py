@@ -18,7 +18,7 @@ from dpsql.policy.model import Column, JsonPath, SqlType
 from dpsql.rewrite.ir.expr import Const, Expr, Ref
 from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.read.dialect import literal_text
+from dpsql.rewrite.syntax.read.dialect import literal_text, written_type
 from dpsql.rewrite.translate.values.context import Handler, Translator, unknown_construct
 
 _BY_KEY = (exp.JSONExtract, exp.JSONExtractScalar)
@@ -64,7 +64,7 @@ def typed_path(t: Translator, node: exp.Cast) -> Expr | None:
     if not is_path(node.this):
         return None
     inside = _declared_path(t, node.this.unnest())
-    target = TYPES.get(node.to.sql("postgres").lower().split("(")[0])
+    target = TYPES.get(written_type(node.to).split("(")[0])
     # (props->>'name')::varchar(3) is a cast of a text like any other.
     if inside.type is SqlType.TEXT or target is SqlType.TEXT:
         return None

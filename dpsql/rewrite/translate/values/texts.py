@@ -17,7 +17,7 @@ from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Ref, Results, TimeField, Unit, refs
 from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.read.dialect import literal_text
+from dpsql.rewrite.syntax.read.dialect import literal_text, written_type
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
 from dpsql.rewrite.translate.values.context import Handler, Translator, unknown_construct
 from dpsql.rewrite.translate.values.value_map import MAX_VALUES, map_values, through_shadow
@@ -41,7 +41,7 @@ def by_unit(t: Translator, moment: Expr, unit: str, node: exp.Expr) -> Expr:
 def time_prefix(t: Translator, text: exp.Expr, end: int, node: exp.Expr) -> Expr | None:
     """Return `node`, which has no more than the first `end` characters of a time's text; None where it has no such text."""
     casts, cast = list[exp.Cast](), text.unnest() if isinstance(text, exp.Paren) else text
-    while isinstance(cast, exp.Cast) and TYPES.get(cast.to.sql("postgres").lower().split("(")[0]) is SqlType.TEXT:
+    while isinstance(cast, exp.Cast) and TYPES.get(written_type(cast.to).split("(")[0]) is SqlType.TEXT:
         casts.append(cast)
         cast = cast.this
     if not casts:

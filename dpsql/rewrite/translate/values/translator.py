@@ -19,6 +19,7 @@ from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Bins, Buckets, Const, Digits, Expr, Facts, IntervalValue, TimeField, Unit
 from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
+from dpsql.rewrite.syntax.read.dialect import written_type
 from dpsql.rewrite.translate.public.constants import Constants
 from dpsql.rewrite.translate.values.arithmetic import ARITHMETIC_HANDLERS, apply_function, as_timestamp, power
 from dpsql.rewrite.translate.values.comparisons import (
@@ -71,7 +72,7 @@ _MOST_DIGITS = 15
 def cast(t: Translator, node: exp.Expr) -> Operand:
     """Translate a cast that can't fail; of a column with few values, any cast."""
     assert isinstance(node, exp.Cast)
-    name = node.to.sql("postgres").lower()
+    name = written_type(node.to)
     inside = typed_path(t, node)
     if inside is None and name in TIME_TYPES:
         return time_of_day(t, node)

@@ -17,6 +17,7 @@ from dpsql.rewrite.analysis.keys import key_of
 from dpsql.rewrite.functions.table import digits_written
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
 from dpsql.rewrite.ir.literal import TYPES, format_value, parse_value
+from dpsql.rewrite.syntax.read.dialect import written_type
 from dpsql.rewrite.translate.values.context import Handler, Translator, unknown_construct
 
 MAX_VALUES = 10_000
@@ -102,7 +103,7 @@ def _refuse_labels_as_texts(columns: Mapping[exp.Column, Expr], whole: exp.Expr)
     """Check that labels are texts to a function: the shadow is told them as such, and texts have another order."""
     for column, expr in columns.items():
         parent = column.parent
-        as_text = isinstance(parent, exp.Cast) and TYPES.get(parent.to.sql("postgres").lower()) is SqlType.TEXT
+        as_text = isinstance(parent, exp.Cast) and TYPES.get(written_type(parent.to)) is SqlType.TEXT
         if expr.type is SqlType.ENUM and not as_text:
             raise Unsupported(
                 f"{whole.sql('postgres')[:80]} is not supported of an enum",

@@ -19,7 +19,7 @@ from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, TimeField, Unit
 from dpsql.rewrite.ir.literal import TYPES, is_endless, parse_value
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.read.dialect import literal_text
+from dpsql.rewrite.syntax.read.dialect import literal_text, written_type
 from dpsql.rewrite.translate.values.arithmetic import arithmetic, as_timestamp
 from dpsql.rewrite.translate.values.context import IntervalTimes, Operand, Translator, unknown_construct
 from dpsql.rewrite.translate.values.value_map import through_shadow
@@ -183,7 +183,7 @@ def _is_still(t: Translator, outer: exp.Expr) -> bool:
 
 
 def _type(node: exp.Cast) -> str:
-    return str(node.to.sql("postgres")).lower()
+    return written_type(node.to)
 
 
 def _inner(node: exp.Expr) -> exp.Expr | None:
@@ -306,7 +306,7 @@ def time_of_day(t: Translator, node: exp.Cast) -> Expr:
 def is_time(node: exp.Expr) -> bool:
     """Return whether a node is the time of the day of something in the rows."""
     node = node.unnest()
-    named = isinstance(node, exp.Cast) and str(node.to.sql("postgres")).lower() in TIME_TYPES
+    named = isinstance(node, exp.Cast) and written_type(node.to) in TIME_TYPES
     return named and node.find(exp.Column) is not None
 
 
