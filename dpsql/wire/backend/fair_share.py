@@ -17,7 +17,7 @@ from dpsql.question import Cancellation
 
 _EACH = 0.002
 """Seconds of the processor for one user in each turn: others wait for a message or two of theirs."""
-_SUSPENDED = 0.000_2
+_SUSPENDED = 0.000_5
 """Seconds that a message is taken to have had that was waiting for something in between."""
 _MOST_OWED = 20
 """Turns that a user has to leave out at most for one that took long."""
