@@ -566,7 +566,7 @@ class Interceptor:
         if given is not None:
             wanted += messages_to_bind(given.text.encode(codec), asked.oids, asked.portal, asked.rest)
         replies = await backend.ask(*wanted)
-        backend.replies.noted()
+        backend.replies.note_settings()
         # What reads the settings ends with two names that are closed; an answer is parsed behind that.
         row = next(place for place, (kind, _) in enumerate(replies) if kind == b"D")
         closed = [place for place, (kind, _) in enumerate(replies) if kind == b"3" and place > row]

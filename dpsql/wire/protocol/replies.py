@@ -119,9 +119,9 @@ class Replies:
         self.is_certain = True
         """Whether the session's settings are known: nothing that may change them was sent since they were last reported."""
         self.was_used = True
-        """Whether settings, or tables of the session's own, may be others than `noted` last: a client's statement was run."""
+        """Whether settings, or tables of the session's own, may be others than were read last: something was run since."""
         self._is_used = False
-        """Whether one was run in this transaction, at whose end they may change back."""
+        """Whether something of the client's was run in this transaction."""
         self.ended = False
         """Whether the shadow has said that it ends the session, and why."""
         self.since = 0.0
@@ -166,8 +166,11 @@ class Replies:
             self.was_used = self._is_used = True
         self._owed.append(owed)
 
-    def noted(self) -> None:
-        """Note that somebody has asked for the session's settings, and has them: for longer than its transaction."""
+    def note_settings(self) -> None:
+        """Note that the session's settings were read now, which stay as they are unless something is run.
+
+        Where something was run in the same transaction they may change back at its end: these are not known for longer.
+        """
         self.was_used = self._is_used
 
     def sort(self, data: bytes) -> bytes:
