@@ -2,6 +2,7 @@
 
     examine   place
     answer    bind ► resolve ► track ► measure ► price ► ready ► charge ► run ► release ► splice
+    recalled  what was told before, by none of these
 
 `answer` goes from one value to the next, each of which only the one before it can become: a `Request` is bound, becomes an
 `Asked` statement with its plan and price, and then one of the ways in which it is answered (`Way`). What has to be measured

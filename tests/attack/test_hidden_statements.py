@@ -8,12 +8,12 @@ import psycopg
 import pytest
 
 from dpsql.gateway.request import Question, Reply, Request
-from dpsql.question import Asker, Cancellation
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.protocol.messages import Limits
 from dpsql.wire.server.listener import Listener
 from tests.attack.hidden import ALONE, GOALS, HIDERS
 from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
+from tests.wire.doubles import AsksOfTrips
 from tests.wire.listening import dsn, listening
 from tests.wire.raw import SYNC, Raw, query
 
@@ -47,26 +47,12 @@ UNION ALL SELECT 'notified', pg_notification_queue_usage()::text, ''
 """Everything that a client could have made but temporary tables, as the owner sees it, sessions' own included."""
 
 
-class Nobody:
+class Nobody(AsksOfTrips):
     """A gateway whose tables nobody names: whatever is not refused by the wire reaches the shadow."""
 
     def recall(self, text: str) -> tuple[Question | None] | None:
-        """Remember nothing."""
+        """Take nothing, and remember nothing of that."""
         _ = text
-        return None
-
-    def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:
-        """Take nothing."""
-        _ = text, asker, cancellation
-        return None
-
-    def check_setting(self, name: str, value: str, asker: Asker) -> None:
-        """Take any."""
-        _ = name, value, asker
-
-    def recalled(self, request: Request) -> Reply | None:
-        """Remember nothing."""
-        _ = request
         return None
 
     def answer(self, request: Request) -> Reply:

@@ -6,42 +6,22 @@ from dataclasses import dataclass, field
 import psycopg
 import pytest
 
-from dpsql.gateway.request import Question, Reply, Request, Unpaid
-from dpsql.question import Asker, Cancellation
-from dpsql.rewrite.syntax.whole.analyze import asked_statement
+from dpsql.gateway.request import Reply, Request, Unpaid
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.server.listener import Listener
 from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
+from tests.wire.doubles import AsksOfTrips
 from tests.wire.listening import dsn, listening
 
 ASKED = "SELECT payment_type, count(*) FROM trips GROUP BY 1"
 
 
 @dataclass(slots=True)
-class Wrong:
+class Wrong(AsksOfTrips):
     """A gateway that makes `made_up` of synthetic people, and would then be paid."""
 
     made_up: str = ""
     paid: list[str] = field(default_factory=list)
-
-    def recall(self, text: str) -> tuple[Question | None] | None:
-        """Return the question that there is."""
-        asked = asked_statement(text) if "trips" in text else None
-        return (None if asked is None else Question(text, asked),)
-
-    def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:
-        """Return the same."""
-        _ = asker, cancellation
-        kept = self.recall(text)
-        return None if kept is None else kept[0]
-
-    def check_setting(self, name: str, value: str, asker: Asker) -> None:
-        """Take any."""
-
-    def recalled(self, request: Request) -> Reply | None:
-        """Remember nothing."""
-        _ = request
-        return None
 
     def answer(self, request: Request) -> Unpaid:
         """Answer as soon as that is paid for."""

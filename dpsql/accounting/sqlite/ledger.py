@@ -229,6 +229,9 @@ class SqliteFile:
 
     def glance(self, look: Callable[[sqlite3.Connection], T], *, at_once: bool = False) -> T | None:
         """Return what one look at the file tells, without waiting; None where somebody writes, or nothing can be read."""
+        # There is no log where the file system is a network's, which has to be asked.
+        if at_once and self._log is None:
+            return None
         if not self._looking.acquire(blocking=not at_once):
             return None
         try:

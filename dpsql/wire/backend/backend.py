@@ -405,7 +405,7 @@ def messages_to_describe(text: bytes, oids: tuple[int, ...]) -> Asked:
 
 
 def messages_to_bind(text: bytes, oids: tuple[int, ...], portal: bytes, rest: bytes) -> Asked:
-    """Parse and describe an answer under a name of our own, bind it to a portal that is bound already, and close the name."""
+    """Parse and describe an answer under a name of our own, bind it in the place of what a portal has, and close the name."""
     return (
         (MessageKind.PARSE, messages.parse_message(_ANSWER, text, oids)),
         (MessageKind.DESCRIBE, messages.describe_message(b"S", _ANSWER)),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -86,3 +87,12 @@ def test_what_is_at_hand_is_told_at_once(ledger: SqlLedger, pool: ThreadPoolExec
     assert ledger.at_hand(account_of(), "a", "", Period.DAY) is None
     ledger.advance("new records")
     assert at_hand() != there
+
+
+@pytest.mark.usefixtures("without_log")
+def test_nothing_is_at_hand_on_a_network(tmp_path: Path) -> None:
+    """Each look at such a file may take the network's time; who does not mind waiting is told."""
+    with SqliteLedger(tmp_path / "ledger.db", lambda: datetime.now(UTC)) as ledger:
+        ask(ledger, account_of(), item_of("a"))
+        assert ledger.stored_releases(account_of(), [item_of("a")]) == {"a": b"release of a"}
+        assert ledger.at_hand(account_of(), "a", "", Period.NEVER) is None

@@ -8,15 +8,14 @@ from functools import partial
 import psycopg
 import pytest
 
-from dpsql.gateway.request import Question, Reply, Request
-from dpsql.question import Asker, Cancellation
-from dpsql.rewrite.syntax.whole.analyze import AskedStatement
+from dpsql.gateway.request import Reply, Request
 from dpsql.shadow.server.postgres import Postgres
 from dpsql.wire.backend.backend import Backend
 from dpsql.wire.protocol.replies import Message, MessageKind
 from dpsql.wire.server.listener import Listener
 from tests.support.fix_shadow import shadow, shadow_directory  # noqa: F401
 from tests.wire.conftest import answers, plain  # noqa: F401
+from tests.wire.doubles import AsksOfTrips
 from tests.wire.exact import Exact
 from tests.wire.listening import dsn, listening
 from tests.wire.raw import FLUSH, SYNC, Raw, bind, close, describe, execute, parse, query
@@ -91,39 +90,17 @@ def test_what_is_asked_again_takes_one_round_trip(
         assert len(round_trips) == 1 + (not simple and bool(parameters))  # one for the types of parameters
 
 
-class OfOwnTables:
+class OfOwnTables(AsksOfTrips):
     """A gateway whose answers have the names in them that a session's own table has, as those of the real one may."""
-
-    def recall(self, text: str) -> tuple[Question | None] | None:
-        """Take what names trips."""
-        asked = "trips" in text
-        return (Question(text, AskedStatement(text)) if asked else None,)
-
-    def examine(self, text: str, asker: Asker, cancellation: Cancellation | None = None) -> Question | None:
-        """Return the same."""
-        _ = asker, cancellation
-        kept = self.recall(text)
-        return None if kept is None else kept[0]
-
-    def check_setting(self, name: str, value: str, asker: Asker) -> None:
-        """Take any."""
-
-    def recalled(self, request: Request) -> Reply | None:
-        """Remember nothing."""
-        _ = request
-        return None
 
     def answer(self, request: Request) -> Reply:
         """Write out what the table has."""
-        made, text = (
-            re.match(r"CREATE TEMP TABLE own_list AS SELECT count\(\*\) AS (\w)", request.question.text),
-            "SELECT 3::bigint AS count",
-        )
+        made = re.match(r"CREATE TEMP TABLE own_list AS SELECT count\(\*\) AS (\w)", request.question.text)
         if made:
             return Reply(f"CREATE TEMP TABLE own_list AS SELECT 3::bigint AS {made[1]}")
         for table in request.settings.temporary:
-            text = f"SELECT l.{table.columns[0][0]}, 3::bigint AS count FROM pg_temp.own_list AS l"
-        return Reply(text)
+            return Reply(f"SELECT l.{table.columns[0][0]}, 3::bigint AS count FROM pg_temp.own_list AS l")
+        return Reply("SELECT 3::bigint AS count")
 
 
 def test_nothing_is_sent_ahead_where_it_may_not_be_read(shadow: Postgres) -> None:  # noqa: F811
