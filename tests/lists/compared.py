@@ -26,7 +26,7 @@ def alike(a: object, b: object) -> bool:
     if b is None:  # of a sum of nothing
         return a is None or (isinstance(a, Decimal) and abs(a) < 1)
     if isinstance(a, (int, float, Decimal)) and isinstance(b, (int, float, Decimal)):
-        return math.isclose(a, b, rel_tol=3e-5, abs_tol=1e-5)
+        return math.isclose(a, b, rel_tol=3e-5, abs_tol=1e-4)
     return a == b
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.planning import timed
 from tests.docs.pages import text
 from tests.lists.compared import agree, alike
 from tests.lists.conftest import Lists
@@ -44,8 +43,6 @@ TIES = {("metricflow", 76), ("metricflow", 79)}
 """The channel of the last visit's day, of which there may be several: PostgreSQL says another one each time."""
 _LIMITS = re.compile(r"\s+LIMIT \d+(?: OFFSET \d+)?$")
 """What may leave other rows of those that tie."""
-MOST = 50.0
-"""Milliseconds of the processor that planning may take."""
 
 
 def _roughly(a: object, b: object) -> bool:
@@ -100,16 +97,6 @@ def test_without_noise_it_is_what_postgresql_says(name: str, number: int, engine
         assert {row[0] for row in answer.rows} == {row[0] for row in expected.rows}
         return
     agree(answer.rows, expected.rows if (name, number) not in SINGLE else [], _same(name, number))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "number"), ANSWERED)
-def test_planning_is_fast(name: str, number: int, ridden: Lists) -> None:
-    """A statement that nobody asked before is planned within 50 ms of the processor."""
-    client, sql = ridden.clients["duckdb", "layers"], STATEMENTS[name][number]
-    client.ask(f"EXPLAIN {sql}")
-    rounds = (timed(type(client.gateway)(client.gateway._deps), client, sql).processor for _ in range(10))
-    assert any(milliseconds < MOST for milliseconds in rounds)
 
 
 @pytest.mark.tools
