@@ -110,6 +110,10 @@ class Client:
     asker: Asker
     _described: dict[str, tuple[ColumnDescription, ...]] = field(default_factory=dict)
 
+    def new_gateway(self) -> Gateway:
+        """Return a gateway like this one's that remembers nothing."""
+        return type(self.gateway)(self.gateway._deps)
+
     def ask(self, sql: str, settings: Settings = Settings(), arguments: tuple[Argument, ...] = ()) -> Answer:
         """Return the answer.
 

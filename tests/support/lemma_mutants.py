@@ -112,14 +112,12 @@ def one_row_hides_another(patch: pytest.MonkeyPatch) -> None:
 
 def one_step_too_far(patch: pytest.MonkeyPatch) -> None:
     """Let a value beyond the upper end reach one step further."""
-    right = _Reading.tried
+    right = _Reading.case
 
-    def tried(self: _Reading, steps: int) -> str | None:
-        text, most = right(self, steps), f"<= CAST({steps} AS"
-        assert text is None or most in text
-        return text and text.replace(most, f"<= CAST({steps + 1} AS")
+    def case(self: _Reading, first: str, inside: str, last: str, steps: int) -> str:
+        return right(self, first, inside, f"({last} + 1)", steps)
 
-    patch.setattr(_Reading, "tried", tried)
+    patch.setattr(_Reading, "case", case)
 
 
 def no_rows_are_an_error(patch: pytest.MonkeyPatch) -> None:

@@ -124,11 +124,11 @@ WRONG = (
 """What stands in the text for either engine, and what would be wrong there."""
 _OF_ENGINES = {
     "duckdb": (
-        ("<= CAST(4194304 AS UINTEGER) THEN", "<= CAST(4194305 AS UINTEGER) THEN"),
+        ("THEN CAST(4194304 AS INTEGER) WHEN", "THEN CAST(4194305 AS INTEGER) WHEN"),
         ("196608 // greatest", "196608 * greatest"),
     ),
     "postgres": (
-        ("THEN 4194304 WHEN", "THEN 4194305 WHEN"),
+        ("THEN (4194304)::integer WHEN", "THEN (4194305)::integer WHEN"),
         ("196608 / greatest", "196608 * greatest"),
     ),
 }

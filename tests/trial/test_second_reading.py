@@ -132,7 +132,7 @@ _IN_DUCKDB = (
     ("1310720 //", "1310721 //"),
     ("65536 * CAST(count(*)", "65537 * CAST(count(*)"),
     ("(w - 65536)", "(w - 65535)"),
-    ("<= CAST(1280000 AS UINTEGER) THEN", "<= CAST(1280001 AS UINTEGER) THEN"),
+    ("THEN CAST(1280000 AS INTEGER) WHEN", "THEN CAST(1280001 AS INTEGER) WHEN"),
     ("// 2 IN (SELECT u FROM heavy)", "// 2 NOT IN (SELECT u FROM heavy)"),
     ("CAST(sum(s1) AS VARCHAR)", "CAST(2 * sum(s1) AS VARCHAR)"),
     ("FROM p GROUP BY 1)", "FROM p WHERE n < 9 GROUP BY 1)"),

@@ -40,10 +40,10 @@ from dpsql.rewrite.emit.kept_columns import NOTHING, KeptColumns
 # by types, and a parameter that is given a float has theirs, or is cast to a type that has room for it. Other whole numbers
 # and texts stay: by their size a number may have another type, as an ordinal it means a column, and a text may be a date.
 #
-# WHERE s0."fare" > 20.5e0 AND n < CAST(7 AS UINTEGER) LIMIT 1  →  WHERE s0."fare" > ? AND n < CAST(? AS UINTEGER) LIMIT 1
+# WHERE s0."fare" > 20.5e0 AND n < CAST(7 AS INTEGER) LIMIT 1  →  WHERE s0."fare" > ? AND n < CAST(? AS INTEGER) LIMIT 1
 
 _QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
-_ROOM = {"USMALLINT": 2**16, "UINTEGER": 2**32, "INTEGER": 2**31, "BIGINT": 2**63}
+_ROOM = {"INTEGER": 2**31, "BIGINT": 2**63}
 _CONSTANT = re.compile(
     rf"({_QUOTED}|\?)|(?<![\w.])(\d+(?:\.\d*)?e[+-]?\d+)(?![\w.])|(?<=\bCAST\()(\d+)(?= AS ({'|'.join(_ROOM)})\))"
 )

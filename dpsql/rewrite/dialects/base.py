@@ -335,8 +335,8 @@ class Dialect(ABC):
         """Return the aggregate ⌊mean⌋ of whole numbers of at most 32 bits that are never negative, as a 64-bit integer."""
 
     @abstractmethod
-    def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
-        """Return `scaled`, of `text` from `low` on, as one of 0 … steps, `nan` a branch of CASE; None: range tests do."""
+    def within(self, text: str, low: str, near: str, high: str) -> str:
+        """Return that a number is between two ends; at an end, and below what is `near` the lower one, either will do."""
 
     @abstractmethod
     def narrowed(self, text: str, low: int, high: int) -> str:
@@ -464,10 +464,10 @@ class PlainForms(Dialect):
         del heaviest
         return "BIGINT"
 
-    def rounded_step(self, text: str, scaled: str, *, low: str, steps: int, nan: str) -> str | None:
-        """Return nothing: a cast that is too large fails, or wraps around."""
-        del text, scaled, low, steps, nan
-        return None
+    def within(self, text: str, low: str, near: str, high: str) -> str:
+        """Return the test that leaves out what is near the lower end: PostgreSQL fails at a product that underflows."""
+        del low
+        return f"{text} > {near} AND {text} < {high}"
 
     def narrowed(self, text: str, low: int, high: int) -> str:
         """Return the number unchanged: it groups by any type in the same way."""

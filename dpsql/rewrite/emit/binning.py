@@ -3,7 +3,7 @@
 Range tests come before the cast, so that the cast can't fail and ±infinity is treated like any other value that is too
 large. A column whose bounds hold the interval is read unclamped: the range tests clamp it.
 
-seats in buckets 0 to 6  →  (CASE WHEN s0."seats" > 0 AND s0."seats" < 6 THEN … WHEN s0."seats" >= 6 THEN 6 WHEN … THEN 0 END)
+seats in buckets 0 to 6  →  (CASE WHEN s0."seats" BETWEEN 0 AND 6 THEN … WHEN s0."seats" >= 6 THEN 6 WHEN … THEN 0 END)
 """
 
 import math
@@ -73,11 +73,9 @@ def _stepped(
     if x.whole and (steps / interval.width).denominator == 1:
         inside = f"({x.above_low}) * {steps / interval.width}"
         return x.case("0", emitter.cast(inside, type_), f"{steps}", steps)
-    quick = x.tried(steps) if x.exact_in(steps) and not x.whole else None  # a distance of whole numbers could overflow
-    if quick is not None:
-        return quick
     inside = emitter.dialect.nearest(x.scaled(steps), type_, most=2 * steps)
-    return x.case("0", inside if x.exact_in(steps) else f"least({inside}, {steps})", f"{steps}", steps)
+    last = emitter.cast(f"{steps}", type_)  # which is a parameter on DuckDB, as the bounds are
+    return x.case("0", inside if x.exact_in(steps) else f"least({inside}, {last})", last, steps)
 
 
 def bucket(emitter: Emitter, expr: Expr, interval: Interval, number: int, *, single: bool) -> str:
@@ -172,25 +170,20 @@ class _Reading:
         """
         return self.whole or self.interval.magnitude * steps <= self.interval.width * _FINE
 
-    def tried(self, steps: int) -> str | None:
-        """Return the rounded number if it is one of 0 … steps, else the end that it is beyond; None to test first."""
-        low = self._end(self.interval.low)
-        return self.emitter.dialect.rounded_step(self.text, self.scaled(steps), low=low, steps=steps, nan=self.nan)
-
     def case(self, first: str, inside: str, last: str, steps: int) -> str:
         """Return the first, an inner or the last number; what most values are comes first."""
-        low, high = self.interval.low, self.interval.high
-        near = self._end(low if self.whole else low + self.interval.width / (_NEAR * steps))
-        # What the engine gets, if it has no quicker form, for a fare in [0, 100] and 2000 steps:
+        low, high = self._end(self.interval.low), self._end(self.interval.high)
+        near = low if self.whole else self._end(self.interval.low + self.interval.width / (_NEAR * steps))
+        # What the engine gets for a fare in [0, 100] and 2000 steps:
         #
-        # (CASE WHEN s0."fare" > 0.003125 AND s0."fare" < 100.0 THEN … (s0."fare") * 20.0 rounded …
+        # (CASE WHEN s0."fare" BETWEEN 0.0 AND 100.0 THEN … (s0."fare") * 20.0 rounded …
         #       WHEN s0."fare" >= 100.0 THEN 2000 WHEN s0."fare" IS NOT NULL THEN 0 END)
         #
         # The product is computed of values within the bounds alone, so that no row makes it overflow; whatever is
         # stored, the result is one of 0 … 2000, or NULL. NaN compares with nothing and has a WHEN of its own where
         # there may be one.
-        within = f"WHEN {self.text} > {near} AND {self.text} < {self._end(high)} THEN {inside}"
-        above = f"WHEN {self.text} >= {self._end(high)} THEN {last}"
+        within = f"WHEN {self.emitter.dialect.within(self.text, low, near, high)} THEN {inside}"
+        above = f"WHEN {self.text} >= {high} THEN {last}"
         return f"(CASE {within} {self.nan}{above} WHEN {self.text} IS NOT NULL THEN {first} END)"
 
     def _end(self, end: Fraction) -> str:

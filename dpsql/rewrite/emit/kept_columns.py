@@ -8,7 +8,7 @@ the table's own columns, each row as often as the table has it; so are the other
 `count` is at most some n, is over all rows, or over those of units with at most n, as `overlap` says. Rows do not change
 while they are kept.
 
-(CASE WHEN TRY_CAST(s0."fare" * 1747.6e0 AS UINTEGER) … END)  →  s0."dpsql 12"
+(CASE WHEN s0."fare" BETWEEN 0e0 AND 100e0 THEN TRY_CAST(s0."fare" * 20e0 AS INTEGER) … END)  →  s0."dpsql 12"
 """
 
 from collections.abc import Mapping
