@@ -85,6 +85,8 @@ class TrailFolder:
         self._head = directory / "head"
         self._lock = open_private(self._head, os.O_RDWR | os.O_CREAT)
         self._of_process = threading.Lock()
+        self._last: tuple[bytes, Head | None] = (b"", None)
+        """The contents of `head` as this process wrote it last, and what they say."""
 
     def close(self) -> None:
         """Close `head`."""
@@ -93,7 +95,8 @@ class TrailFolder:
     def add(self, lines: Sequence[Mapping[str, object]], today: date) -> tuple[int, ...]:
         """Add lines, which are on the disk once this returns, and return their sizes; where it raises, none is there."""
         with self._turn():
-            head = self._seen(_head_of(os.pread(self._lock, 2 * _WIDTH, 0)))
+            contents = os.pread(self._lock, 2 * _WIDTH, 0)
+            head = self._seen(self._last[1] if contents == self._last[0] else _head_of(contents))
             head = self._rotated(head, today)
             link, written = head.link, list[bytes]()
             for fields in lines:
@@ -154,7 +157,9 @@ class TrailFolder:
 
     def _write_head(self, head: Head) -> None:
         every = {"line": head.line, "hash": head.hash, "file": head.file, "size": head.size}
-        os.pwrite(self._lock, json.dumps(every).ljust(_WIDTH).encode(), 0)
+        contents = json.dumps(every).ljust(_WIDTH).encode()
+        os.pwrite(self._lock, contents, 0)
+        self._last = contents, head
 
     def _rotated(self, head: Head, today: date) -> Head:
         """Return the head for the next lines: another file on another day, or where one is large; days never go back."""

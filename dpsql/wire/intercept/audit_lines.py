@@ -58,7 +58,8 @@ class SessionAudit:
         Raises:
             AuditFailed: it is not.
         """
-        await asyncio.shield(asyncio.wrap_future(self.trail.write(self._line(statement))))
+        # Who is cancelled stops waiting; the line is written.
+        await asyncio.wrap_future(self.trail.write(self._line(statement)))
 
     def note(self, statement: AuditedStatement) -> None:
         """Add the line of a private statement for which nobody waits any more."""
@@ -203,7 +204,7 @@ class LogInAudit:
         """
         self.trail.check()
         record = replace(self._record(), role=role, verdict=AuditVerdict.ACCEPTED)
-        await asyncio.shield(asyncio.wrap_future(self.trail.write(record)))
+        await asyncio.wrap_future(self.trail.write(record))
 
     def _record(self) -> AuditRecord:
         return AuditRecord(
