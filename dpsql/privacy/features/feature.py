@@ -416,12 +416,13 @@ def limit_passed(features: Sequence[Feature]) -> int | None:
     """Return which limit features pass, of those in one cube or of all; None if they keep to both."""
     if len(features) <= MOST_FEATURES:
         return None
-    if max((len(block.places) for block in blocks(features)), default=0) > MOST_FEATURES:
+    if max((len(block.places) for block in blocks(tuple(features))), default=0) > MOST_FEATURES:
         return MOST_FEATURES
     return _MOST_IN_BLOCKS if len(features) > _MOST_IN_BLOCKS else None
 
 
-def blocks(features: Sequence[Feature]) -> tuple[Block, ...]:
+@lru_cache(maxsize=1024)
+def blocks(features: tuple[Feature, ...]) -> tuple[Block, ...]:
     """Return the blocks of a measurement, in the order in which they first occur.
 
     The sum of coordinates is a norm in which a row is small only for the three cells of one value over the same rows:

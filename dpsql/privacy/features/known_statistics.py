@@ -835,7 +835,7 @@ def coordinate_weights(weighted: Weights, read: Mapping[Feature, Mapping[int, Nu
 def coordinate_variances(features: Sequence[Feature], name: MechanismName) -> list[Fraction]:
     """Return the variance of the noise of every coordinate, in units of b² = (C/ε)²."""
     variances = [Fraction(0)] * len(features)
-    together = blocks(features)
+    together = blocks(tuple(features))
     for block in together:
         for place in block.places:
             variances[place] = mechanism(name).variance(block, together)

@@ -105,7 +105,8 @@ def _cell(shape: Shape, parts: Sequence[int], steps: int) -> int:
     return squares if shape is Shape.HIGH else 2 * (steps * ts - squares)
 
 
-def row_norm(features: Sequence[Feature], points: int) -> int:
+@lru_cache(maxsize=1024)
+def row_norm(features: tuple[Feature, ...], points: int) -> int:
     """Return what one row is at most, in the norm of its block: all that `coordinate` divides it by divides it.
 
     `points` is S.

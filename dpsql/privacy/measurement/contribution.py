@@ -68,7 +68,7 @@ class Form(Enum):
     @property
     def weighs(self) -> bool:
         """Return whether rows have weights."""
-        return self in {Form.REWEIGHT, Form.ACCOUNT, Form.EUCLIDEAN}
+        return self is not Form.UNIQUE and self is not Form.TRUNCATE
 
 
 ACCOUNT = "dpsql_account"

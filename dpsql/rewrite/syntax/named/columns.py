@@ -74,8 +74,9 @@ def columns_read_of(query: exp.Expr, table: str) -> Iterator[exp.Column]:
 
 def outer_columns(query: exp.Expr) -> list[exp.Column]:
     """Return the columns in a query that belong to queries around it."""
-    inside = {item_name(item) for item in every(query, exp.Expr) if isinstance(item, _ITEMS)}
-    columns = every(query, exp.Column)
+    nodes = every(query, exp.Expr)
+    inside = {item_name(item) for item in nodes if isinstance(item, _ITEMS)}
+    columns = (node for node in nodes if isinstance(node, exp.Column))
     return [column for column in columns if column.args.get("table") and fold(column.args["table"]) not in inside]
 
 

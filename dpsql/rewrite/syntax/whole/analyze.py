@@ -40,13 +40,15 @@ _PLAIN = frozenset({"this", "db", "catalog", "alias"})
 """The parts that a view may have in FROM."""
 
 
-def expand_views(tree: exp.Expr, policy: Policy) -> list[exp.Expr]:
+def expand_views(tree: exp.Expr, policy: Policy, nodes: Sequence[exp.Expr] = ()) -> Sequence[exp.Expr]:
     """Put the queries of views into a tree, in the places of their names; return the nodes that it has then.
+
+    Its `nodes` are looked for unless they are known.
 
     Raises:
         Unsupported: a view is read with more than a name.
     """
-    nodes = every(tree, exp.Expr)
+    nodes = nodes or every(tree, exp.Expr)
     if not policy.views or not any(isinstance(node, exp.Table) and named_view(node, policy) for node in nodes):
         return nodes
     for table in list(tables_in(tree)):
@@ -193,14 +195,21 @@ _SOME_ROWS = {"expressions", "from_", "where", "kind"}
 _GROUPED = {"expressions", "from_", "where", "group", "having", "order", "limit", "kind"}
 
 
-def put_known_rows(tree: exp.Query, policy: Policy) -> dict[str, str]:
-    """Change the queries in a tree whose rows are known; return the tables that they read, and what is said of each."""
-    ctes = {fold(cte.args["alias"].this): cte for cte in every(tree, exp.CTE)}
-    read = Counter(fold(table.this) for table in every(tree, exp.Table) if not table.args.get("db")) if ctes else {}
+def put_known_rows(nodes: Sequence[exp.Expr], policy: Policy) -> dict[str, str]:
+    """Change the queries among a tree's nodes whose rows are known; return the tables that they read, and what is said.
+
+    Where nothing is said nothing was changed.
+    """
+    ctes = {fold(cte.args["alias"].this): cte for cte in nodes if isinstance(cte, exp.CTE)}
+    tables = (node for node in nodes if isinstance(node, exp.Table)) if ctes else ()
+    read = Counter(fold(table.this) for table in tables if not table.args.get("db"))
     once = {name: cte for name, cte in ctes.items() if read[name] == 1 and not cte.args["alias"].args.get("columns")}
+    has_windows = any(isinstance(node, exp.Window) for node in nodes)
     told = {}
-    for select in every(tree, exp.Select):
-        for window in tuple(every(select, exp.Window)):
+    for select in nodes:
+        if not isinstance(select, exp.Select):
+            continue
+        for window in tuple(every(select, exp.Window)) if has_windows else ():
             counted = _counted_by_key(window, select, policy, ctes)
             if counted is not None:
                 window.replace(
@@ -505,13 +514,15 @@ def _is_query(text: str) -> bool:
 def _understood(statement: Statement, policy: Policy, lists: Sequence[TemporaryTable]) -> AnalyzedStatement | None:
     every, preview = [], preview_of(statement, policy)
     told_tables = dict[str, str]()
-    read = {table.name for query in statement.queries for table in every_node(query.tree, exp.Table)}
-    for query in statement.queries:
+    written = [every_node(query.tree, exp.Expr) for query in statement.queries]
+    read = {table.name for nodes in written for table in nodes if isinstance(table, exp.Table)}
+    for query, nodes in zip(statement.queries, written, strict=True):
         try:
-            told_tables |= put_known_rows(query.tree, policy)
-            nodes = expand_views(query.tree, policy)
-            simplify(nodes)
-            every.append(find(query.tree, policy, nodes, lists))
+            told = put_known_rows(nodes, policy)
+            told_tables |= told
+            expanded = expand_views(query.tree, policy, () if told else nodes)
+            simplify(expanded)
+            every.append(find(query.tree, policy, expanded, lists))
         except DpsqlError as error:
             for query_read in statement.queries:
                 take_apart(every_node(query_read.tree, exp.Expr))
