@@ -220,6 +220,8 @@ def test_no_value_makes_a_function_fail(engines: Engines, op: str) -> None:
 
 
 _LOW = -1 + Fraction(1, 10**15)
+_HALF = Fraction(1, 2**47)
+"""Half of the way from 100 to the next 64-bit float."""
 GRIDS: list[tuple[Expr, Interval | None]] = [
     *((ref, Interval.of(-1, 1)) for ref in (REF["x"], REF["xn"], REF["r"], REF["m"])),
     *((ref, DECLARED.facts_of(ref).interval) for ref in NUMBERS),
@@ -230,6 +232,8 @@ GRIDS: list[tuple[Expr, Interval | None]] = [
     (Apply("sub", (Apply("mul", (REF["x"], _number("1e-17")), DOUBLE), _number(1)), DOUBLE), Interval.of(-1, _LOW)),
     # As 64-bit floats these ends are 1.24 times as far from values between them as from each other.
     (REF["xn"], Interval(-16 - Fraction(51, 100 * 2**48), -16 + Fraction(6, 10 * 2**49))),
+    # And these are two neighbours, though the ends are nearer to each other than any two: 10¹² steps from one to the other.
+    (REF["x"], Interval(100 + _HALF - _HALF / 10**12, 100 + _HALF + _HALF / 10**12)),
     (REF["b"], Interval.of(2**60, 2**60 + 199)),
     (Apply("add", (REF["i"], _number(2**60)), BIGINT), Interval.of(2**60 - 7, 2**60 + 100)),
 ]  # fmt: skip

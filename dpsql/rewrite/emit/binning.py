@@ -179,12 +179,14 @@ class _Reading:
         # (CASE WHEN s0."fare" BETWEEN 0.0 AND 100.0 THEN … (s0."fare") * 20.0 rounded …
         #       WHEN s0."fare" >= 100.0 THEN 2000 WHEN s0."fare" IS NOT NULL THEN 0 END)
         #
-        # The product is computed of values within the bounds alone, so that no row makes it overflow; whatever is
-        # stored, the result is one of 0 … 2000, or NULL. NaN compares with nothing and has a WHEN of its own where
-        # there may be one.
-        within = f"WHEN {self.emitter.dialect.within(self.text, low, near, high)} THEN {inside}"
+        # The product is computed of values within the bounds alone, so that no row makes it overflow. Where the ends are so
+        # near that their doubles may be further apart, the upper one is left out: x − L ≤ U − L for all doubles below it, and
+        # on every engine the same ones are within. Whatever is stored, the result is one of 0 … 2000, or NULL. NaN compares
+        # with nothing and has a WHEN of its own where there may be one.
+        exact, strictly = self.exact_in(steps), f"{self.text} > {near} AND {self.text} < {high}"
+        within = self.emitter.dialect.within(self.text, low, near, high) if exact else strictly
         above = f"WHEN {self.text} >= {high} THEN {last}"
-        return f"(CASE {within} {self.nan}{above} WHEN {self.text} IS NOT NULL THEN {first} END)"
+        return f"(CASE WHEN {within} THEN {inside} {self.nan}{above} WHEN {self.text} IS NOT NULL THEN {first} END)"
 
     def _end(self, end: Fraction) -> str:
         return f"({end})" if self.whole else self.emitter.double(end)
