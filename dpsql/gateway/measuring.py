@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -84,15 +84,19 @@ def hashed_words(words: Iterable[object]) -> frozenset[str]:
     return frozenset(hashlib.sha256(repr(word).encode()).hexdigest()[:_DIGITS] for word in words)
 
 
+_SETTINGS = [setting.name for setting in fields(Settings) if setting.name != "temporary"]
+
+
 def written_question(request: Request, words: Iterable[Iterable[object]]) -> str | None:
     """Return a request's statement, parameters and settings; None where it reads tables of its session, or is long.
 
     The `words` are those that hold of each measurement's rows; where they would be too long, the question is kept without.
     """
-    settings = {name: value for name, value in asdict(request.settings).items() if value is not None}
     # The tables of a session are not there when somebody else plans it again.
-    if settings.pop("temporary"):
+    if request.settings.temporary:
         return None
+    named = ((name, getattr(request.settings, name)) for name in _SETTINGS)
+    settings = {name: value for name, value in named if value is not None}
     arguments = [[argument.text, argument.type] for argument in request.arguments]
     beside = [_EDITION, [sorted(hashed_words(some)) for some in words]]
     question = [request.question.text, arguments, settings]
