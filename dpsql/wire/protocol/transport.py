@@ -9,8 +9,6 @@ from typing import cast
 
 _ENOUGH = 256 * 1024
 """Bytes that may wait to be read before nothing more is taken from the network."""
-_MOST_KEPT = 8 * 1024
-"""Bytes that wait for others to be sent with them."""
 _LAST_WORDS = 30.0  # seconds for a client to take them
 # asyncio sets a buffer of this size aside for each connection with TLS: 256 KiB unless told otherwise.
 sslproto.SSLProtocol.max_size = 64 * 1024
@@ -46,8 +44,6 @@ class ClientTransport(AcceptedConnection):
         self.on_free: Callable[[], None] = _nothing
         self._accepted = accepted
         self._transport: asyncio.Transport | None = None
-        self._kept = b""
-        """What is written with what comes next."""
         self._pieces: deque[bytes] = deque()
         self._size = 0
         self._ended = False
@@ -131,16 +127,9 @@ class ClientTransport(AcceptedConnection):
         return data
 
     def write(self, data: bytes) -> None:
-        """Send `data`, after what was kept; into the void when the client has gone."""
-        kept, self._kept = self._kept, b""
+        """Send `data`; into the void when the client has gone."""
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(kept + data)
-
-    def write_later(self, data: bytes) -> None:
-        """Send `data` together with what is written next."""
-        self._kept += data
-        if len(self._kept) > _MOST_KEPT:
-            self.write(b"")
+            self._transport.write(data)
 
     async def encrypt(self, context: ssl.SSLContext, seconds: float) -> None:
         """Speak TLS from now on.
@@ -160,7 +149,6 @@ class ClientTransport(AcceptedConnection):
     def close(self) -> None:
         """Read nothing more, send what is written and hang up; at once after a while, if it is not taken."""
         # With TLS the connection is lost only when the client says good-bye, which an idle one does not.
-        self.write(b"")
         self._ended = True
         self._pieces.clear()
         self._wake()

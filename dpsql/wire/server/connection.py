@@ -488,8 +488,7 @@ class Connection:
     def _deliver(self, data: bytes) -> None:
         """Pass on what the shadow says, once the client has asked something."""
         if self.has_asked:
-            # While a private statement is answered more is to come: PostgreSQL, too, sends what belongs to one together.
-            (self._transport.write if self.working is None else self._transport.write_later)(data)
+            self._transport.write(data)
 
     def _ready(self, in_transaction: bool) -> None:
         if self._session is not None:
