@@ -235,6 +235,8 @@ GRIDS: list[tuple[Expr, Interval | None]] = [
     # And these are two neighbours, though the ends are nearer to each other than any two: 10¹² steps from one to the other.
     (REF["x"], Interval(100 + _HALF - _HALF / 10**12, 100 + _HALF + _HALF / 10**12)),
     (REF["b"], Interval.of(2**60, 2**60 + 199)),
+    (REF["b"], Interval.of(-1, 2**63 - 1)),
+    (REF["i"], Interval.of("0.9", "2.1")),
     (Apply("add", (REF["i"], _number(2**60)), BIGINT), Interval.of(2**60 - 7, 2**60 + 100)),
 ]  # fmt: skip
 

@@ -129,6 +129,35 @@ def test_pipelines_are_answered_as_by_plain_postgresql(
     _like_plain(connect, plain, talk, piece)
 
 
+@pytest.mark.parametrize(
+    ("statement", "values", "last"),
+    [
+        ("select count(*) from trips", (), b"C"),
+        ("select count(*) from trips where fare > $1", ("3",), b"C"),
+        ("select count(*) from trips where fare > $1", ("no number",), b"E"),
+        ("select count(nope) from trips", (), b"E"),
+        ("select count(*)/0 from trips", (), b"E"),
+        ("selec", (), b"E"),
+        (f"select count(*), '{'x' * 3_000}' from trips", (), b"C"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "select 1", "select count(*) from trips"])
+def test_who_only_flushes_hears_everything(
+    connect: Connect, plain: str, before: str, statement: str, values: tuple[str, ...], last: bytes
+) -> None:
+    """A client that sends no Sync, as drivers' pipeline modes do, waits for the answer, or for the error in its place."""
+    first = parse(b"a", before.encode()) + bind(b"a", b"a") + describe(b"P", b"a") if before else b""
+    whole = parse(b"", statement.encode()) + bind(b"", b"", *values) + describe(b"P", b"") + execute(b"")
+    with psycopg.connect(plain, autocommit=True) as there, connect() as here:
+        for talk in (first + whole + FLUSH, SYNC + whole + FLUSH):
+            told = []
+            for connection in (here, there):
+                with Raw(connection) as session:
+                    session.send(talk)
+                    told.append(session.kinds(last))
+            assert told[0] == told[1]
+
+
 @pytest.mark.slow
 @settings(max_examples=5_000, suppress_health_check=_QUIET)
 @given(_TALK, st.integers(1, 4))

@@ -26,6 +26,8 @@ from dpsql.rewrite.emit.kept_columns import HeavyMark, KeptColumns
 from dpsql.rewrite.ir.expr import Ref
 from dpsql.rewrite.ir.relation import ref
 
+_MOST_STEPS = 2**31
+"""Of how many steps of its own a column is kept: statements round to no more."""
 _LATTICES = 3
 """Of how many lattices a copy keeps each column's values: those of most roles."""
 _TOGETHER = 3
@@ -79,8 +81,9 @@ def _texts(table: Table, column: Column, policy: Policy) -> Iterator[str]:
             yield bucket(emitter, read, column.bounds, grid.fine, single=False)
         if grid.parts == 1 or number == BUCKETS:
             yield bucket(emitter, read, column.bounds, number, single=False)
-    own = (int(column.bounds.width / column.step),) if column.step else _steps(table, policy)
-    for steps in own:
+    own = int(column.bounds.width / column.step) if column.step else _MOST_STEPS + 1
+    # Of cents up to a million there are 10⁸, which statements count in. More than 2³¹ are rounded, as where there are none.
+    for steps in (own,) if own <= _MOST_STEPS else _steps(table, policy):
         yield lattice_step(emitter, read, column.bounds, steps)
 
 

@@ -3,7 +3,7 @@
 Range tests come before the cast, so that the cast can't fail and ±infinity is treated like any other value that is too
 large. A column whose bounds hold the interval is read unclamped: the range tests clamp it.
 
-seats in buckets 0 to 6  →  (CASE WHEN s0."seats" BETWEEN 0 AND 6 THEN … WHEN s0."seats" >= 6 THEN 6 WHEN … THEN 0 END)
+seats in buckets 0 to 6  →  (CASE WHEN s0."seats" > 0 AND s0."seats" < 6 THEN … WHEN s0."seats" >= 6 THEN 6 WHEN … THEN 0 END)
 """
 
 import math
@@ -70,8 +70,8 @@ def _stepped(
         x = replace(x, text=read(x.text))
     if interval.width < _NO_WIDTH:
         return f"(CASE WHEN {x.text} IS NOT NULL THEN {steps // 2} END)"
-    if x.whole and (steps / interval.width).denominator == 1:
-        inside = f"({x.above_low}) * {steps / interval.width}"
+    if x.whole and (steps / x.interval.width).denominator == 1:
+        inside = f"({x.above_low}) * {steps / x.interval.width}"
         return x.case("0", emitter.cast(inside, type_), f"{steps}", steps)
     inside = emitter.dialect.nearest(x.scaled(steps), type_, most=2 * steps)
     last = emitter.cast(f"{steps}", type_)  # which is a parameter on DuckDB, as the bounds are
@@ -179,12 +179,12 @@ class _Reading:
         # (CASE WHEN s0."fare" BETWEEN 0.0 AND 100.0 THEN … (s0."fare") * 20.0 rounded …
         #       WHEN s0."fare" >= 100.0 THEN 2000 WHEN s0."fare" IS NOT NULL THEN 0 END)
         #
-        # The product is computed of values within the bounds alone, so that no row makes it overflow. Where the ends are so
-        # near that their doubles may be further apart, the upper one is left out: x − L ≤ U − L for all doubles below it, and
-        # on every engine the same ones are within. Whatever is stored, the result is one of 0 … 2000, or NULL. NaN compares
-        # with nothing and has a WHEN of its own where there may be one.
+        # The product is computed of values within the bounds alone, so that no row makes it overflow. The upper end is left
+        # out where its double may be further away: x − L ≤ U − L for all doubles below it, and on every engine the same ones
+        # are within. So it is for whole numbers, whose ends may be 2⁶³ apart. Whatever is stored, the result is one of
+        # 0 … 2000, or NULL. NaN compares with nothing and has a WHEN of its own where there may be one.
         exact, strictly = self.exact_in(steps), f"{self.text} > {near} AND {self.text} < {high}"
-        within = self.emitter.dialect.within(self.text, low, near, high) if exact else strictly
+        within = strictly if self.whole or not exact else self.emitter.dialect.within(self.text, low, near, high)
         above = f"WHEN {self.text} >= {high} THEN {last}"
         return f"(CASE WHEN {within} THEN {inside} {self.nan}{above} WHEN {self.text} IS NOT NULL THEN {first} END)"
 
