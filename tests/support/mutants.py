@@ -42,7 +42,7 @@ def half(patch: pytest.MonkeyPatch) -> None:
 def forgotten_rows(patch: pytest.MonkeyPatch) -> None:
     """Claim one row for a unit that may have several; its weights stay right."""
     patch.setattr(ContributionBound, "mass", property(lambda b: b.weight))
-    patch.setattr(ContributionBound, "weight_of", _weight(f"{C} * 65536 / greatest({{number}}, {C})"))
+    patch.setattr(ContributionBound, "weights", _weights(f"{C} * 65536 / greatest({{number}}, {C})"))
 
 
 def forgotten_size(patch: pytest.MonkeyPatch) -> None:
@@ -57,12 +57,12 @@ def forgotten_square(patch: pytest.MonkeyPatch) -> None:
 
 def no_cap(patch: pytest.MonkeyPatch) -> None:
     """Give every row its full weight."""
-    patch.setattr(ContributionBound, "weight_of", _weight("65536"))
+    patch.setattr(ContributionBound, "weights", _weights("65536"))
 
 
 def cap_off_by_one(patch: pytest.MonkeyPatch) -> None:
     """Let a unit have one row more than it may."""
-    patch.setattr(ContributionBound, "weight_of", _weight(f"{C} * 65536 / greatest({{number}} - 1, {C})"))
+    patch.setattr(ContributionBound, "weights", _weights(f"{C} * 65536 / greatest({{number}} - 1, {C})"))
 
 
 def heavy_units_missed(patch: pytest.MonkeyPatch) -> None:
@@ -168,17 +168,32 @@ def _two_weights(patch: pytest.MonkeyPatch, wrong: str, by: str) -> None:
     patch.setattr(ContributionBound, "two_weights", two_weights)
 
 
-def _weight(text: str) -> Callable[..., str]:
-    def weight_of(_: ContributionBound, number: str, dialect: Dialect, **__: int) -> str:
+def _weights(text: str, *, source: str | None = None) -> Callable[..., str]:
+    def weights(
+        _: ContributionBound,
+        unit: str,
+        from_where: str,
+        dialect: Dialect,
+        *,
+        number: str = "count(*)",
+        once: Sequence[str] | None = None,
+        **__: int,
+    ) -> str:
         weight = text.format(number=number).replace("/", "//" if dialect is DUCKDB else "/")
-        return f"CAST({weight} AS BIGINT)"
+        place = "" if dialect is DUCKDB else "public."  # nothing is in the path of a session with PostgreSQL
+        if source:
+            each = f"SELECT rider AS hu, CAST({weight} AS BIGINT) AS w FROM {place}{source} GROUP BY 1"
+            return f"h AS MATERIALIZED ({each if once is None else f'SELECT * FROM ({each}) AS e JOIN p ON u = hu'})"
+        columns = ", ".join([f"{unit} AS hu", f"CAST({weight} AS BIGINT) AS w", *(once or ())])
+        return f"h AS MATERIALIZED (SELECT {columns} {from_where}{' GROUP BY 1' if once is None else ''})"
 
-    return weight_of
+    return weights
 
 
 def cap_before_where(patch: pytest.MonkeyPatch) -> None:
-    """Count one row of each unit, as if its table were all that is measured: a join that doubles rows goes unnoticed."""
-    patch.setattr(ContributionBound, "weight_of", _weight(f"{C} * 65536 / greatest(count(DISTINCT 1), {C})"))
+    """Count the rows of the table, not of the measured relation: a join that doubles rows goes unnoticed."""
+    text = f"{C} * 65536 / greatest(count(DISTINCT rider), {C})"
+    patch.setattr(ContributionBound, "weights", _weights(text, source="rides"))
 
 
 def no_clamp(patch: pytest.MonkeyPatch) -> None:

@@ -139,18 +139,17 @@ class ContributionBound:
         *,
         number: str = "count(*)",
         row_norm: int = 1,
+        once: Sequence[str] | None = None,
     ) -> str:
-        """Return the CTE `h (hu, w)` of every unit's weight; see `weight_of`."""
-        weight = self.weight_of(number, dialect, row_norm=row_norm)
-        return dialect.common_table("h", f"SELECT {unit} AS hu, {weight} AS w {from_where} GROUP BY 1")
-
-    def weight_of(self, number: str, dialect: Dialect, *, row_norm: int = 1) -> str:
-        """Return the weight of a unit, `number` being its rows as a 64-bit integer.
+        """Return the CTE `h (hu, w)` of every unit's weight, `number` being the unit's rows as a 64-bit integer.
 
         Where `number` is what the rows' norms add up to, of which one is at most `row_norm`, what is bounded is that.
+        Where there is a row for each unit already, the columns `once` of it come with the weights.
         """
         rows = f"greatest({number}, {self.rows * row_norm})"
-        return dialect.unit_weight(self.mass * row_norm, rows, heaviest=self.weight)
+        weight = dialect.unit_weight(self.mass * row_norm, rows, heaviest=self.weight)
+        columns = ", ".join([f"{unit} AS hu", f"{weight} AS w", *(once or ())])
+        return dialect.common_table("h", f"SELECT {columns} {from_where}{' GROUP BY 1' if once is None else ''}")
 
     def weights_left(self, rows: str, dialect: Dialect) -> str:
         """Return the CTE `h (hu, n, w)` of the weights that accounts leave the units of `rows`, and how many rows they have.

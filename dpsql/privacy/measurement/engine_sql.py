@@ -565,8 +565,7 @@ class BoundedScan:
         more, less = replace(heavy, unit_read=marked.unit)._less(values, names, sums, norm)  # noqa: SLF001 # its own
         outputs = self.outputs([dialect.total(f"s{i}") for i, _ in enumerate(sums)], *also)
         grouping = f" GROUP BY {', '.join(names)}" if names else ""
-        members = f"WITH {', '.join([*tables, *more])} " if tables or more else ""
-        return f"{members}SELECT {outputs} FROM ({full} UNION ALL {less}) AS g{grouping}"
+        return f"WITH {', '.join([*tables, *more])} SELECT {outputs} FROM ({full} UNION ALL {less}) AS g{grouping}"
 
     def _less(
         self, values: RowValues, names: Sequence[str], sums: Sequence[HeavySum], norm: Norms | None
@@ -582,26 +581,26 @@ class BoundedScan:
             rows = self.source(values)
             return [self._weights(rows, norm)], correction_of_rows(rows, names, sums, full)
         unit = dialect.without_range("u", self.bound.unit.type) if marked.table else "u"
-        sums_of = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
-        from_rows, by = f"FROM {self.source(values)}", ", ".join([unit, *within])
-        number = "count(*)" if norm is None or norm.beside else norm.total(dialect)
-        most = 1 if norm is None else norm.most
-        if not (within or (norm and norm.beside)):
-            # SELECT (w − W) * s0 FROM (SELECT … AS w, sum(f0) AS s0 FROM heavy rows GROUP BY u) AS h
-            weight = self.bound.weight_of(number, dialect, row_norm=most)
-            by_unit = f"SELECT {', '.join([f'{weight} AS w', *sums_of])} {from_rows} GROUP BY {by}"
-            return [], correction(f"({by_unit}) AS h", names, sums, full, dialect.widest)
-        above = [f"{self._above_mean(norm)} AS c"] if norm and norm.beside else []
-        columns = [unit if unit == "u" else f"{unit} AS u", *within, f"{number} AS n", *above, *sums_of]
-        units = dialect.common_table("p", f"SELECT {', '.join(columns)} {from_rows} GROUP BY {by}")
-        if norm is not None and norm.beside:
-            once = None if within else [f"s{i}" for i, _ in enumerate(sums)]
-            weights = self.bound.two_weights("p", dialect, row_norm=most, once=once)
-        else:
-            number = "CAST(sum(n) AS BIGINT)" if norm is None else Norms("n", most).total(dialect)
-            weights = self.bound.weights("u", "FROM p", dialect, number=number, row_norm=most)
+        parts = [f"{part.text} AS s{i}" for i, part in enumerate(sums)]
+        number = [f"{'count(*)' if norm is None or norm.beside else norm.total(dialect)} AS n"]
+        number += [f"{self._above_mean(norm)} AS c"] if norm and norm.beside else []
+        columns = ", ".join([unit if unit == "u" else f"{unit} AS u", *within, *number, *parts])
+        by_unit = f"SELECT {columns} FROM {self.source(values)} GROUP BY {', '.join([unit, *within])}"
+        units, once = dialect.common_table("p", by_unit), None if within else [f"s{i}" for i, _ in enumerate(sums)]
         weighed = "p JOIN h ON u = hu" if within else "h"
-        return [units, weights], correction(weighed, names, sums, full, dialect.widest)
+        return [units, self._weights_of_sums(norm, once)], correction(weighed, names, sums, full, dialect.widest)
+
+    def _weights_of_sums(self, norm: Norms | None, once: Sequence[str] | None) -> str:
+        """Return the weights of the units in `p`, which has their rows or norms by unit and keys, or by unit alone."""
+        dialect = self.emitter.dialect
+        if norm is not None and norm.beside:
+            return self.bound.two_weights("p", dialect, row_norm=norm.most, once=once)
+        if once is not None:
+            number = "n"
+        else:
+            number = "CAST(sum(n) AS BIGINT)" if norm is None else Norms("n", norm.most).total(dialect)
+        most = 1 if norm is None else norm.most
+        return self.bound.weights("u", "FROM p", dialect, number=number, row_norm=most, once=once)
 
     def one_a_unit(self, rows: str, chosen: str) -> str:
         """Return the statement that keeps of each unit's rows one for each group, `chosen` of them, and counts by `b`."""

@@ -68,7 +68,7 @@ from dpsql.rewrite.syntax.read.trees import every, holds, kinds_below
 # No rule is decided here: the new words are followed, and refused, as if a client had written them.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Form:
     """One form that is written in other words, and the kinds of nodes of which no SELECT has it without one."""
 
@@ -116,27 +116,13 @@ def reword(query: exp.Expr, ctes: Ctes, policy: Policy) -> None:
         case exp.SetOperation():
             make_distinct(query, ctes, policy)
         case exp.Select():
-            possible = _forms_in(query)
+            kinds = kinds_below(query)
             for form in FORMS:
-                if form in possible:
+                if any(issubclass(kind, form.made_of) for kind in kinds):
                     form.reword(query, ctes, policy)
-                    possible = _forms_in(query)
+                    kinds = kinds_below(query)
         case _:
             pass
-
-
-_FORMS_OF: dict[type[exp.Expr], frozenset[Form]] = {}
-"""The forms that are made of a kind of nodes, once they were looked for."""
-
-
-def _forms_in(query: exp.Select) -> set[Form]:
-    """Return the forms that a SELECT may have, by the kinds of what is in it."""
-    forms = set[Form]()
-    for kind in kinds_below(query):
-        if kind not in _FORMS_OF:
-            _FORMS_OF[kind] = frozenset(form for form in FORMS if issubclass(kind, form.made_of))
-        forms |= _FORMS_OF[kind]
-    return forms
 
 
 # The contents of a query's tree: the SELECTs that aggregate private rows, and the rows of the query itself.
