@@ -49,9 +49,10 @@ def test_no_exact_value_reaches_a_browser(log_in: LogIn) -> None:
     """Every response to every user is read: no fare of a record, no count of rows, not the exact counts.
 
     False alarms: the counts are the exact ones only if the noise in all of 100 buckets is nearly 0, which at a scale of
-    200 rows has a probability below 1e-100.
+    200 rows has a probability below 1e-100. One of the three noisy counts is its exact one in a fiftieth of all runs, and two
+    in a reply are in less than one of ten thousand.
     """
-    exact = {str(value) for value in (*FARES, *FARES.values(), sum(FARES.values()))}
+    exact, counts = {str(value) for value in (*FARES, sum(FARES.values()))}, set(map(str, FARES.values()))
     for user in USERS:
         browser = log_in(user)
         asked = browser.post("/explore/ask", column="rides.fare", epsilon="0.01").json()
@@ -62,7 +63,9 @@ def test_no_exact_value_reaches_a_browser(log_in: LogIn) -> None:
             assert browser.get(path).status_code == 200
         browser.post("/explore/ask", column="rides.passenger", epsilon="0.1")
         for reply in browser.seen:
-            assert exact & set(_NUMBER.findall(reply.text)) == set(), reply.url
+            numbers = set(_NUMBER.findall(reply.text))
+            assert exact & numbers == set(), reply.url
+            assert len(counts & numbers) <= 1, reply.url
 
 
 def test_a_question_is_charged_once_and_shown(log_in: LogIn) -> None:
