@@ -64,13 +64,13 @@ _ABOVE = """\
   the noise. Where only compared numbers differ, PostgreSQL is not asked again what it means, and DuckDB binds nothing
   again. It plans each statement, which takes a fifth of all. What was asked before is sent ahead, and needs no thread;
   a third of it is its line in the audit trail. The version for which less was aimed at was run in the same quarter of an
-  hour, in turn (2026-11-30, one session, median). A new question took 16.5 ms of dpsql's and the shadow's and takes 12.9,
-  its `EXPLAIN` 21.8 and 6.8, a repeated one 1.5 and 1.2. The tables of these sessions declare how many rows count. Where
-  that is chosen (`max_rows: auto`) a new question is two measurements: it took 26.6 ms and takes 18.1, its `EXPLAIN` 32.5
-  and 9.0. A statement of 27 kB takes 0.3 to 1.1 s, of which the parser has less than a third: some 10,000 nodes go through
-  six stages. The machine of 28 November took twice as long for plain
-  Python as that of the 24th, and 135 µs to go from one thread to another. The version of the 24th was run there in the
-  same hour. It gave 22, 14 and 17 new answers with one process, and 18, 22 and 22 with two; repeated ones were 235, 384
+  hour, in turn (2026-11-30, one session, median and least). A new question took 19.1 ms of dpsql's and the shadow's (17.9)
+  and takes 14.4 (12.7), its `EXPLAIN` 26.7 (21.9) and 10.3 (6.8), a repeated one 2.1 (1.6) and 1.3 (1.2). The tables of
+  these sessions declare how many rows count. Where that is chosen (`max_rows: auto`) a new question is two measurements:
+  it took 26.0 ms and takes 19.9, its `EXPLAIN` 37.9 and 10.3. A statement of 27 kB takes 0.3 to 1.1 s, of which
+  the parser has less than a third: some 10,000 nodes go through six stages. The machine of 28 November took twice as long
+  for plain Python as that of the 24th, and 135 µs to go from one thread to another. The version of the 24th was run there in
+  the same hour. It gave 22, 14 and 17 new answers with one process, and 18, 22 and 22 with two; repeated ones were 235, 384
   and 209, and 134, 510 and 504. On its own day it had 76 to 94 new and 633 to 1,301 repeated ones.
 - *Two processes.* 1.7 times as many answers as one were aimed at, on two cores. One process has more than one core busy
   already: DuckDB's threads, and the PostgreSQL without records, work beside it. A new answer takes 25 ms of both cores,
