@@ -71,7 +71,7 @@ def test_the_tour_gets_the_margins_that_it_was_told_before(served: Demo) -> None
     psql = served.begun(_THIRD, _TOUR)
     for session in (shown, [replayed(text, psql) for text in shown]):
         (before,) = re.findall(
-            r"Output count\(\*\): ±([\d,]+) with 95 %.* if C is \d+, as released", "\n".join(session)
+            r"Output count\(\*\): ±([\d,]+) with 95 %.* if C is [\d,]+, as released", "\n".join(session)
         )
         (after,) = re.findall(r"\| margin *\n[-+]+\n.*\| *(\d+)$", "\n".join(session), re.MULTILINE)
         assert float(after) == pytest.approx(float(before.replace(",", "")), rel=0.02)
