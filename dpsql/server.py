@@ -412,7 +412,8 @@ class Server:
                     await self._rebuild(new, engine, public, contents)
                 break
             except psycopg.OperationalError as failed:
-                if attempt == _ATTEMPTS or self._shadow.alive:
+                # Of a server that was killed a connection may know before its parent does: it is not asked if it is alive.
+                if attempt == _ATTEMPTS:
                     raise
                 _LOG.warning("the shadow died while the configuration was read, which is tried again: %s", failed)
                 await asyncio.sleep(_PAUSE)
@@ -513,6 +514,9 @@ class Server:
             try:
                 async with self._rebuilding:
                     await self._restore_shadow()
+            except psycopg.OperationalError as failed:  # killed once more, say
+                _LOG.error("the shadow could not be started; it is tried again in %g seconds: %s", _PAUSE, failed)
+                await asyncio.sleep(_PAUSE)
             except Exception:  # noqa: BLE001 # it is logged, and tried again
                 _LOG.exception("the shadow could not be started; it is tried again in %g seconds", _PAUSE)
                 await asyncio.sleep(_PAUSE)
