@@ -88,7 +88,10 @@ def unnoised(sql: str, policy: Policy, world: World, engine: Filled) -> Mapping[
     def answers(key: KeyRow) -> Iterator[float | None]:
         for output in plan.outputs:
             assert isinstance(output, StatisticOutput | DistinctCountOutput)
-            part, numbers = plan.parts[output.part or 0], exact[output.part or 0][key]
+            if output.part is None:  # no row can be in it
+                yield 0.0 if isinstance(output, DistinctCountOutput) or _adds_up(output) else None
+                continue
+            part, numbers = plan.parts[output.part], exact[output.part][key]
             assert isinstance(part, Sums)
             yield (
                 statistic(output.readout.moment.name).estimate(output.readout, estimates(part)(numbers))
@@ -98,6 +101,10 @@ def unnoised(sql: str, policy: Policy, world: World, engine: Filled) -> Mapping[
 
     groups = zip(plan.groups.shown, plan.groups.grouped, strict=True)
     return {shown: list(answers(key)) for shown, key in groups} if plan.parts else {}
+
+
+def _adds_up(output: StatisticOutput) -> bool:
+    return output.readout.moment.name in {"count", "sum"}
 
 
 @dataclass(frozen=True, slots=True)
