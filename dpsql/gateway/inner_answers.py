@@ -80,6 +80,15 @@ class Reading:
         Raises:
             DpsqlError: likewise.
         """
+        settled = self.settled(priced, part, drawn)
+        return part if settled is part else replace(settled, sql=settled.measurement.sql(self.emitter))
+
+    def settled(self, priced: PricedPlan, part: PricedMeasurement, drawn: Drawn) -> PricedMeasurement:
+        """Return the same measurement with the text that it had: for who has its rows already.
+
+        Raises:
+            DpsqlError: likewise.
+        """
         wanted = {table.place for table in awaited_tables(part.measurement.relation)}
         if not wanted and part.bound_by is None:
             return part
@@ -92,7 +101,7 @@ class Reading:
         chosen = None if part.bound_by is None else self._chosen(priced, part.bound_by, measurement, groups, drawn)
         if chosen is not None:
             measurement = as_chosen(measurement, chosen.rows)
-        return replace(part, measurement=measurement, sql=measurement.sql(self.emitter), chosen=chosen)
+        return replace(part, measurement=measurement, chosen=chosen)
 
     def _chosen(
         self, priced: PricedPlan, part: PricedMeasurement, measurement: Measured, groups: int, drawn: Drawn

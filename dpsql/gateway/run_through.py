@@ -59,7 +59,9 @@ class _MadeUp:
         return {part.identity: self.releases[part.identity, part.cost] for part in step.measurements}
 
     def _released(self, step: PricedPlan, waiting: PricedMeasurement, drawn: Drawn) -> Release:
-        part = self.reading.completed(step, waiting, drawn)
+        # With inner answers in it a text may be too long. A C is a number like another, and nothing reads the text here.
+        complete = self.reading.completed if waiting.awaits else self.reading.settled
+        part = complete(step, waiting, drawn)
         finder = None if part.finds_keys is None else drawn[part.finds_keys.identity].best[1]
         rows = _large_enough(part.measurement, self.rows_of(waiting))
         entropy = interruptible(Random().randbytes, self.reading.cancellation)  # noqa: S311 # of nobody's sums
