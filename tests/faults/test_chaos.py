@@ -17,7 +17,7 @@ SEED = os.environ.get("CHAOS_SEED", "1")
 
 @pytest.mark.parametrize(
     ("warm", "seconds", "pause"),
-    [(5, 25, 6.0), pytest.param(30, 600, 0.6, marks=pytest.mark.slow)],
+    [(5, 20, 6.0), pytest.param(30, 600, 0.6, marks=pytest.mark.slow)],
     ids=["half-a-minute", "ten-minutes"],
 )
 def test_chaos_is_survived(directory: Path, warm: float, seconds: float, pause: float) -> None:

@@ -13,7 +13,7 @@ from tests.support.fix_shop import Shops, paying
 from tests.support.shop_checks import Bench, benched
 from tests.support.shop_generator import FEATURES
 
-FEW = 150
+FEW = 100
 _UP_TO = 2**14
 _MUCH = 10**6
 

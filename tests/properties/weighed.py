@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from dpsql.policy.model import Column, Table
@@ -138,8 +139,13 @@ def aggregates(columns: Sequence[str]) -> st.SearchStrategy[Aggregate]:
 
 @st.composite
 def statements(draw: st.DrawFn) -> Weighed:
-    """Return statements; the number of rows is always asked, so that sums are taken from the middle of their bounds."""
+    """Return statements; the number of rows is always asked, so that sums are taken from the middle of their bounds.
+
+    None compares what it adds up in double precision: then its bounds would be narrower, and its steps others.
+    """
     columns = draw(st.sampled_from([DOUBLES, WHOLE]))
     asked = draw(st.lists(aggregates(columns), min_size=1, max_size=3, unique=True))
     key, where = draw(st.sampled_from([None, *KEYS])), draw(st.sampled_from([None, *CONDITIONS]))
+    compared = {word for text in (where, *(a.filter for a in asked)) for word in re.findall(r"\w+", text or "")}
+    assume(not compared & {a.column for a in asked} & set(DOUBLES))
     return Weighed(tuple(dict.fromkeys([Aggregate("count"), *asked])), key, where)

@@ -13,7 +13,7 @@ STILL = [golden for golden in ANSWERED if golden.still and golden.sql.lower().st
 
 
 @pytest.mark.parametrize(
-    ("golden", "spelling"), in_one_way({golden.name: (golden,) for golden in STILL}, SPELLINGS, SPELLINGS)
+    ("golden", "spelling"), in_one_way({golden.name: (golden,) for golden in STILL}, SPELLINGS, SPELLINGS, 2)
 )
 def test_all_spellings_of_columns_are_one(golden: Golden, spelling: str, user: NewUser, policy: Policy) -> None:
     """What was released for the bare names is the answer to all others; outer stages are known by their inner ones' text."""

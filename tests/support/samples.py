@@ -25,11 +25,13 @@ def spread(name: str, number: int) -> int:
 
 
 def in_one_way(
-    cases: Mapping[str, tuple[object, ...]], ways: Sequence[object], of_ways: Sequence[str]
+    cases: Mapping[str, tuple[object, ...]], ways: Sequence[object], of_ways: Sequence[str], one_of: int = 1
 ) -> list[pytest.ParameterSet]:
-    """Return every case, by its name, in every way; but for one way of each they are slow."""
+    """Return every case, by its name, in every way; but for one way of about one case of so many they are slow."""
     return [
-        pytest.param(*case, way, id=f"{name}-{of_way}", marks=() if place == spread(name, len(ways)) else slow)
+        pytest.param(
+            *case, way, id=f"{name}-{of_way}", marks=() if place == spread(name, len(ways) * one_of) else slow
+        )
         for name, case in cases.items()
         for place, (way, of_way) in enumerate(zip(ways, of_ways, strict=True))
     ]

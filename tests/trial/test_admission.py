@@ -31,7 +31,7 @@ from tests.support.tried import Court
 from tests.trial.admission import Admission, admission, refused_or_differing
 from tests.trial.test_optimizer import STATEMENT as READ_OTHERWISE
 
-MADE_UP, PARTS, FEW = 2000, 10, 12
+MADE_UP, PARTS, FEW = 2000, 10, 8
 GOLDEN = [golden for golden in load() if golden.verdict == "answered"]
 SERVERS = installed_servers()
 """Of PostgreSQL, each of which holds records, beside a shadow of the version that trials always run on."""

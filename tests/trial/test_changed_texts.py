@@ -22,7 +22,7 @@ slow = pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "seed", "number"),
     [
-        ("duckdb", 1, 300),
+        ("duckdb", 1, 200),
         *(pytest.param("duckdb", seed, 2_000, marks=slow) for seed in (2, 3)),
         pytest.param("postgres", 4, 500, marks=slow),
     ],
