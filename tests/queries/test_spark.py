@@ -29,6 +29,8 @@ REFUSED = {
 """What Spark has no function for."""
 LONG = {"arithmetic: labels of rounded numbers"}
 """What Sail reads for seconds: a list of ten thousand labels."""
+FAULTY = {"any: ones and zeros", "any: by groups"}
+"""What Sail's own check of its plans refuses: it takes a column for one that is never NULL, and then for one that may be."""
 
 
 def _occurring(exact: Exact) -> Exact:
@@ -36,7 +38,9 @@ def _occurring(exact: Exact) -> Exact:
     return {key: numbers for key, numbers in exact.items() if any(numbers)}
 
 
-@pytest.mark.parametrize("golden", some({n: golden for n, golden in GOLDEN.items() if n not in REFUSED | LONG}, 5))
+@pytest.mark.parametrize(
+    "golden", some({n: golden for n, golden in GOLDEN.items() if n not in REFUSED | LONG | FAULTY}, 5)
+)
 def test_spark_measures_what_duckdb_measures(golden: Golden, world: World, dirty: Memory, dirty_spark: Sailing) -> None:
     """The integers are the same in every group, of rows with all kinds of dirt."""
     asked = [(Measured.of(part, dirty_spark, world), part) for part in ways(golden, world, dirty)]

@@ -29,9 +29,7 @@ def in_one_way(
 ) -> list[pytest.ParameterSet]:
     """Return every case, by its name, in every way; but for one way of about one case of so many they are slow."""
     return [
-        pytest.param(
-            *case, way, id=f"{name}-{of_way}", marks=() if place == spread(name, len(ways) * one_of) else slow
-        )
+        pytest.param(*case, way, id=f"{name}-{of_way}", marks=() if place == spread(name, len(ways) * one_of) else slow)
         for name, case in cases.items()
         for place, (way, of_way) in enumerate(zip(ways, of_ways, strict=True))
     ]
