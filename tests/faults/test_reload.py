@@ -279,6 +279,30 @@ def test_a_shadow_that_dies_at_the_end_of_a_reload_is_no_bug(config: Path, capfd
     assert "Traceback" not in said
 
 
+_LOST_ONCE = """
+import psycopg
+from dpsql.shadow.contents import build
+
+known, calls = build.with_views, iter(range(1_000))
+
+def with_views(*words: object) -> object:
+    if next(calls) == 1:
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+    return known(*words)
+
+build.with_views = with_views
+"""
+
+
+def test_a_connection_that_is_lost_in_a_reload_is_tried_again(config: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of a shadow that was killed a connection knows first: its process may be seen a moment longer."""
+    with serving(config, before=_LOST_ONCE) as site:
+        reload(site)
+    said = capfd.readouterr().err
+    assert "which is tried again: server closed the connection unexpectedly" in said
+    assert "Traceback" not in said
+
+
 def test_a_view_with_a_mistake_ends_no_session(served: Served) -> None:
     """It is found in a PostgreSQL of its own; a right one comes in, and is asked about."""
     view = served.schemas / "cards.yaml"
