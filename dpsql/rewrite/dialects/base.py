@@ -334,9 +334,10 @@ class Dialect(ABC):
     def whole_mean(self, text: str) -> str:
         """Return the aggregate ⌊mean⌋ of whole numbers of at most 32 bits that are never negative, as a 64-bit integer."""
 
+    @property
     @abstractmethod
-    def within(self, text: str, low: str, near: str, high: str) -> str:
-        """Return that a number is between two ends; at an end, and below what is `near` the lower one, either will do."""
+    def tests_ends(self) -> bool:
+        """Return whether range tests have their ends, since no product that underflows fails."""
 
     @abstractmethod
     def narrowed(self, text: str, low: int, high: int) -> str:
@@ -463,11 +464,6 @@ class PlainForms(Dialect):
         """Return 64 bits."""
         del heaviest
         return "BIGINT"
-
-    def within(self, text: str, low: str, near: str, high: str) -> str:
-        """Return the test that leaves out what is near the lower end: PostgreSQL fails at a product that underflows."""
-        del low
-        return f"{text} > {near} AND {text} < {high}"
 
     def narrowed(self, text: str, low: int, high: int) -> str:
         """Return the number unchanged: it groups by any type in the same way."""

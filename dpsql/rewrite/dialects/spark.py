@@ -89,6 +89,7 @@ class SparkDialect(PlainForms):
     )  # fmt: skip
     double_type = "DOUBLE"
     computed_once = ""
+    tests_ends = False
     finds_roots = False
 
     def cast(self, text: str, type_: SqlType) -> str:

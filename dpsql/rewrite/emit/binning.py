@@ -183,8 +183,9 @@ class _Reading:
         # out where its double may be further away: x − L ≤ U − L for all doubles below it, and on every engine the same ones
         # are within. So it is for whole numbers, whose ends may be 2⁶³ apart. Whatever is stored, the result is one of
         # 0 … 2000, or NULL. NaN compares with nothing and has a WHEN of its own where there may be one.
-        exact, strictly = self.exact_in(steps), f"{self.text} > {near} AND {self.text} < {high}"
-        within = strictly if self.whole or not exact else self.emitter.dialect.within(self.text, low, near, high)
+        has_ends = self.emitter.dialect.tests_ends and not self.whole and self.exact_in(steps)
+        strictly = f"{self.text} > {near} AND {self.text} < {high}"
+        within = f"{self.text} BETWEEN {low} AND {high}" if has_ends else strictly
         above = f"WHEN {self.text} >= {high} THEN {last}"
         return f"(CASE WHEN {within} THEN {inside} {self.nan}{above} WHEN {self.text} IS NOT NULL THEN {first} END)"
 

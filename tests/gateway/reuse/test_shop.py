@@ -39,7 +39,7 @@ def pair(shops: Shops) -> Iterator[tuple[Client, Client]]:
 
 @pytest.mark.parametrize("first", [0, *_MORE])
 def test_made_up_statements_in_one_ledger(first: int, pair: tuple[Client, Client]) -> None:
-    """Some are read off others, and what is read is what is measured."""
+    """What is read off others is what is measured; of the first hundred some are."""
     reading, alone = pair
     read = 0
     for number in range(first, first + 100):
@@ -54,7 +54,7 @@ def test_made_up_statements_in_one_ledger(first: int, pair: tuple[Client, Client
         if reading.charges == before:
             _compare(statement, answer, expected)
             read += 1
-    assert read
+    assert read or first
 
 
 def _compare(statement: Written, answer: Answer, expected: Answer) -> None:
