@@ -109,8 +109,9 @@ def _alike(output: Output, value: object, right: object, numbers: Mapping[Featur
         return math.isclose(_number(value), _number(right), rel_tol=0, abs_tol=nearly)
     assert isinstance(output, StatisticOutput)
     if (value is None or right is None) and output.readout.moment.name != "sum":
-        # The least noise makes one row less than one, which has no mean.
-        return right is value or (value is None and numbers[output.readout.count] == 1)
+        # The least noise makes one row less than one, which has no mean. Of two columns the number may not be asked for.
+        counted = (numbers[count],) if (count := output.readout.count) in numbers else numbers.values()
+        return right is value or (value is None and 1 in counted)
     whole = 0.5 if isinstance(value, int) else 0.0
     allowed = _allowed(output.readout, max(numbers.values())) + whole + 1e-6
     return math.isclose(_number(value), _number(right), rel_tol=1e-9, abs_tol=allowed)
