@@ -44,6 +44,11 @@ SELECT count(*) FROM rides r WHERE shared OR NOT EXISTS (SELECT 1 FROM zones z W
 --> empty 1 group
 SELECT (SELECT z.borough FROM zones z WHERE z.zone_id = r.from_zone) AS borough, avg(fare) FROM rides r GROUP BY 1;
 
+-- a look by the key of a table whose name a CTE has, too
+--> answered, 1 measurement
+--> empty 1 group
+WITH zones AS (SELECT * FROM zones) SELECT (SELECT z.borough FROM zones z WHERE z.zone_id = r.from_zone) AS borough, avg(fare) FROM rides r GROUP BY 1;
+
 -- a look in a condition, below
 --> answered, 1 measurement
 SELECT b, count(*) FROM (SELECT fare AS f, (SELECT borough FROM zones WHERE zone_id = to_zone) AS b FROM rides) AS t WHERE f > 5 GROUP BY b;

@@ -461,11 +461,13 @@ class _Select:
         return exp.Paren(this=with_values(output.copy(), values))
 
     def _looked_up(self, inner: exp.Select, parts: CorrelatedQuery, output: exp.Expr) -> exp.Expr | None:
-        items = list(from_items(inner))
-        table = self.policy.tables.get(fold(items[0].this)) if isinstance(items[0], exp.Table) else None
+        item, *others = from_items(inner)
+        # A name with a schema is a table's, also where there is a CTE of that name.
+        is_table = isinstance(item, exp.Table) and (bool(item.args.get("db")) or fold(item.this) not in self.ctes)
+        table = self.policy.tables.get(fold(item.this)) if is_table else None
         (inside, _), *more = parts.pairs
         plain = isinstance(inside, exp.Column) and table is not None and fold(inside.this) == table.key
-        if parts.private or more or len(items) > 1 or not plain or (items and fold(items[0].this) in self.ctes):
+        if parts.private or more or others or not plain:
             return None
         return self._join(inner, parts, (output,), grouped=False)[1][0]
 

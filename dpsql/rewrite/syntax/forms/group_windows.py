@@ -159,7 +159,8 @@ def _is_never_null(key: exp.Expr, select: exp.Select, ctes: Ctes, policy: Policy
         return False
     item = next((each for each in from_items(select) if item_name(each) == fold(key.args.get("table"))), None)
     alias = item.args.get("alias") if item is not None else None
-    if not isinstance(item, exp.Table) or fold(item.this) in ctes or (alias and alias.args.get("columns")):
+    of_cte = isinstance(item, exp.Table) and fold(item.this) in ctes and not item.args.get("db")
+    if not isinstance(item, exp.Table) or of_cte or (alias and alias.args.get("columns")):
         return False
     table = policy.tables.get(fold(item.this))
     column = None if table is None else table.columns.get(fold(key.this))

@@ -292,7 +292,7 @@ def _looked_at(select: exp.Select, once: Mapping[str, exp.CTE]) -> Iterator[tupl
 def _only_table(select: exp.Select, policy: Policy, ctes: Mapping[str, exp.CTE]) -> Table | None:
     """Return the protected table that a SELECT reads, and nothing beside it."""
     item = select.args["from_"].this if select.args.get("from_") and not select.args.get("joins") else None
-    if not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier) or fold(item.this) in ctes:
+    if not isinstance(item, exp.Table) or not _is_view(item, frozenset(ctes)):
         return None
     if {key for key, value in item.args.items() if value} - {"this", "db", "catalog", "alias"}:
         return None
