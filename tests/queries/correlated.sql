@@ -47,7 +47,7 @@ SELECT (SELECT z.borough FROM zones z WHERE z.zone_id = r.from_zone) AS borough,
 -- a look by the key of a table whose name a CTE has, too
 --> answered, 1 measurement
 --> empty 1 group
-WITH zones AS (SELECT * FROM zones) SELECT (SELECT z.borough FROM zones z WHERE z.zone_id = r.from_zone) AS borough, avg(fare) FROM rides r GROUP BY 1;
+WITH zones AS (SELECT * FROM public.zones) SELECT (SELECT z.borough FROM zones z WHERE z.zone_id = r.from_zone) AS borough, avg(fare) FROM rides r GROUP BY 1;
 
 -- a look in a condition, below
 --> answered, 1 measurement
