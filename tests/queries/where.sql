@@ -194,3 +194,7 @@ SELECT count(*), avg(fare) FROM rides WHERE stars IS NULL;
 -- elements of an array, spread in a subquery
 --> answered, 1 measurement
 SELECT count(*) FROM rides WHERE paid IN (SELECT unnest(ARRAY['card', 'cash'])) AND stars IN (SELECT unnest('{1,2}'::int[]));
+
+-- what can not be, of columns that are used all the same
+--> answered, 1 measurement
+SELECT count(*), count(CASE WHEN seats = -2 THEN fare END) FROM rides;

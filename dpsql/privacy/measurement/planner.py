@@ -550,8 +550,9 @@ def _measured(
     facts_of = _known(env, context.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
         facts_of(expr)  # refuses what could overflow: an error that depends on data would be a release
-    # All measurements of one scope read the same rows, whichever columns each of them needs.
-    relation = replace(relation, needed=refs(*keys, *exprs))
+    # All measurements of one scope read the same rows, whichever columns each of them needs; also columns of which the policy
+    # tells the rest, such as those of CASE WHEN seats = -2 THEN fare END: a row that lacks one breaks what is declared.
+    relation = replace(relation, needed=refs(*keys, *exprs, *written))
     every, delta = _groups(keys, relation, env, context)
     fixed = replace(bound, up_to=None) if delta else bound  # the rules by which keys are found are made for one C
     build = partial(Builder, relation, every, fixed, alike=context.alike)
