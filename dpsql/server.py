@@ -412,8 +412,10 @@ class Server:
                     await self._rebuild(new, engine, public, contents)
                 break
             except psycopg.OperationalError as failed:
-                # Of a server that was killed a connection may know before its parent does: it is not asked if it is alive.
-                if attempt == _ATTEMPTS:
+                # Of a server that was killed a connection may know before its parent does. What PostgreSQL itself refuses has
+                # a code, but for the codes of its end, and comes again.
+                ended = failed.sqlstate is None or failed.sqlstate.startswith("57P")
+                if attempt == _ATTEMPTS or (self._shadow.alive and not ended):
                     raise
                 _LOG.warning("the shadow died while the configuration was read, which is tried again: %s", failed)
                 await asyncio.sleep(_PAUSE)

@@ -80,8 +80,8 @@ class PostgresDialect(PostgresFunctions, PlainForms):
     double_type = "float8"
     finds_roots = True
     computed_once = " OFFSET '0'"
-    tests_ends = False  # it fails at a product that underflows
     """It is a constant at once: a 0 that is still to be made one of 64 bits would keep a subquery on one processor."""
+    tests_ends = False  # it fails at a product that underflows
 
     def cast(self, text: str, type_: SqlType) -> str:
         """Return `(x)::float8`."""
