@@ -1,7 +1,7 @@
 """From facts about columns to facts about expressions of them: NULL-ability, interval, finite domain."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -115,6 +115,8 @@ def _flushed(number: Fraction) -> Fraction:
 
 _EXACT = 2**53
 """Smaller whole numbers are exact in double precision."""
+_DECIMALS, _SHORT = 10**6, 10**9
+"""A number of six decimals below that has fifteen digits at most, and two such are told apart in double precision."""
 _ENDLESS = 10**300
 """No number of an engine's is larger."""
 
@@ -291,20 +293,27 @@ def has_inexact_constants(condition: Expr) -> bool:
     return any(_is_blurred(value) for part in walk(condition) for value in _doubles(part))
 
 
-def _doubles(expr: Expr) -> Iterator[Fraction]:
-    """Yield the constants that an engine reads in double precision."""
-    values: Sequence[Value | None] = ()
+def _doubles(expr: Expr) -> Sequence[Value | None]:
+    """Return the constants that an engine reads in double precision."""
+    if not _is_double(expr.type):
+        return ()
     match expr:
         case Const(value=value):
-            values = (value,)
+            return (value,)
         case Apply(option=Results(values=results)):
-            values = results
-    if expr.type.is_number and not expr.type.is_integer:
-        yield from (Fraction(value) for value in values if isinstance(value, Fraction | int))
+            return results
+    return ()
 
 
-def _is_blurred(number: Fraction) -> bool:
-    return abs(number) >= _EXACT or Fraction(repr(float(number))) != number
+def _is_blurred(value: Value | None) -> bool:
+    if not isinstance(value, Fraction | int):
+        return False
+    numerator, denominator = value.as_integer_ratio()
+    if abs(numerator) >= _EXACT * denominator:
+        return True
+    if _DECIMALS % denominator == 0 and abs(numerator) < denominator * _SHORT:
+        return False
+    return Fraction(repr(float(value))) != value
 
 
 def _without(conjunct: Apply, ref: Ref, env: dict[Expr, Facts]) -> bool:

@@ -1,6 +1,10 @@
 """What WHERE says about columns: smaller intervals, fewer values, no NULL."""
 
+from fractions import Fraction
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpsql.policy.interval import Interval
 from dpsql.rewrite.analysis.bounds import facts_where, has_inexact_constants
@@ -88,3 +92,10 @@ def test_branches_know_their_conditions(*, holds: bool, interval: Interval) -> N
 def test_constants_that_double_precision_changes_decide_nothing(value: Const, *, blur: bool) -> None:
     """From 2^53 on a number may equal its neighbour, for the engine."""
     assert has_inexact_constants(apply("eq", FARE, value, type_=BOOL)) is blur
+
+
+@given(st.fractions(max_denominator=10**8) | st.decimals(-(10**17), 10**17, places=7).map(Fraction) | st.integers())
+def test_a_number_is_exact_if_its_double_is_written_so(value: Fraction) -> None:
+    """Of most it is known by how few digits they have."""
+    exact = abs(value) < 2**53 and Fraction(repr(float(value))) == value
+    assert has_inexact_constants(Const(value, NUMERIC)) is not exact

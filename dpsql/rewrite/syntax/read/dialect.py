@@ -397,8 +397,30 @@ class Client(Postgres):
             if self._type_ahead(colons) is not TokenType.DCOLON:
                 return 0, 0
             begin = self._index + colons + 1
-            places = range(begin + 1, min(begin + 1 + _LONGEST_TYPE, self._tokens_size))
-            return begin, next((place for place in places if self._tokens[place].token_type in _CAST_ENDS), 0)
+            for place in range(begin + 1, min(begin + 1 + _LONGEST_TYPE, self._tokens_size)):
+                if self._tokens[place].token_type in _CAST_ENDS:
+                    return begin, place
+            return begin, 0
+
+        def _parse_types(
+            self,
+            check_func: bool = False,
+            schema: bool = False,
+            allow_identifiers: bool = True,
+            with_collation: bool = False,
+        ) -> exp.Expr | None:
+            """Return a type; an operand ARRAY[…] is none, and is not read as one first, with all that is in it."""
+            if check_func and self._curr.token_type is TokenType.ARRAY and self._type_ahead(1) is TokenType.L_BRACKET:
+                return None
+            return super()._parse_types(check_func, schema, allow_identifiers, with_collation)
+
+        def _parse_bracket_key_value(self, is_map: bool = False) -> exp.Expr | None:
+            """Return one element of an array: a constant at once, behind which neither a name nor a slice can stand."""
+            if (constant := self._parse_cast_constant()) is not None:
+                return constant
+            if self._curr.token_type in _CONSTANTS and self._type_ahead(1) in _CAST_ENDS:
+                return self._parse_atom()
+            return super()._parse_bracket_key_value(is_map)
 
         def _words(self, begin: int, end: int) -> tuple[tuple[TokenType, str], ...]:
             """Return the words between two places."""

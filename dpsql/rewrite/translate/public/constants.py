@@ -233,16 +233,11 @@ def _typed(text: str | None, type_: str) -> Const | None:
     sql_type = SqlType.ENUM if _is_label(type_) else TYPES.get(type_)
     if sql_type is None:
         return None
+    if text is None:
+        return Const(None, sql_type)
     # None for a text in a form that only PostgreSQL reads, '1 March 2020': where a literal has it, the shadow is asked.
-    return (
-        Const(None if text is None else _parsed_or_none(text, sql_type), sql_type)
-        if _readable(text, sql_type)
-        else None
-    )
-
-
-def _readable(text: str | None, type_: SqlType) -> bool:
-    return text is None or _parsed_or_none(text, type_) is not None
+    value = _parsed_or_none(text, sql_type)
+    return None if value is None else Const(value, sql_type)
 
 
 def _parsed_or_none(text: str, type_: SqlType) -> bool | int | Fraction | str | None:

@@ -244,4 +244,6 @@ _VARYING = (exp.Column, exp.Star, exp.Query, exp.Subquery, exp.Window, exp.Filte
 
 
 def _may_be_constant(node: exp.Expr) -> bool:
+    while isinstance(node, exp.Cast):  # none of them is in a type
+        node = node.this
     return not holds(node, *_VARYING)
