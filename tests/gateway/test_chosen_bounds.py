@@ -491,6 +491,58 @@ def test_numbers_of_a_unit_say_how_many_rows_count(rides: Memory, auto: Policy, 
     assert not said(f"SELECT count(*), avg(m) FROM {_OF_EACH}")
     assert not said(f"SELECT count(*) FROM {_OF_EACH} WHERE n <= 15")
     assert not said(f"SELECT sum(fare) FROM {_PLACES} WHERE p = 1")
+    assert not said(f"SELECT count(*) FROM {_JOINED.format('')} ON u.rider = r.rider WHERE n >= 20")
+    assert not said(
+        f"SELECT count(*) FILTER (WHERE n > 7), count(*) FROM {_JOINED.format('')} ON u.rider = r.rider WHERE n <> 3"
+    )
+    assert said(f"SELECT sum(r.fare) FROM rides r WHERE fare > (SELECT avg(n * 2) FROM {_OF_EACH})")
+
+
+_EACH = "(SELECT DISTINCT rider FROM rides) AS u"
+_HAVING = "(SELECT rider FROM rides GROUP BY rider HAVING {})"
+_JOINED = "rides r {} JOIN (SELECT rider, count(*) AS n FROM rides GROUP BY 1) AS u"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        f"FROM rides WHERE rider IN {_HAVING.format('count(*) < 25')}",
+        f"FROM rides WHERE rider NOT IN {_HAVING.format('count(*) = 20')}",
+        f"FROM rides r WHERE EXISTS (SELECT 1 FROM {_HAVING.format('count(*) < 25')} AS u WHERE u.rider = r.rider)",
+        f"FROM rides WHERE rider IN {_HAVING.format('count(*) FILTER (WHERE shared) * 2 > count(*)')}",
+        f"FROM {_JOINED.format('')} ON u.rider = r.rider AND n < 25",
+        f"FROM {_JOINED.format('LEFT')} ON u.rider = r.rider AND n * 2 > 30 WHERE u.rider IS NULL",
+        f"FROM {_EACH}, LATERAL (SELECT * FROM rides r WHERE r.rider = u.rider ORDER BY fare LIMIT 25) t",
+        f"FROM {_PLACES} WHERE p <= 40",
+    ],
+)
+def test_what_a_capped_number_decides_has_no_margin(
+    asked: str, rides: Memory, auto: Policy, new_client: NewClient
+) -> None:
+    """Wherever the number stands that says which rows there are: twice as many were told ± 2 %, without a word."""
+    client, sql = new_client(rides, policy=auto), f"SELECT count(*), dpsql.margin(count(*)) {asked}"
+    assert client.ask(sql).rows[0][1] is None
+    question = client.gateway.examine(sql, client.asker)
+    assert question is not None
+    notices = replied(client.gateway, client.request(question)).notices
+    assert sum("own numbers and sums are capped at 20 rows" in notice for notice in notices) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "true"),
+    [
+        (f"count(*) {{}} FROM {_JOINED.format('')} ON u.rider = r.rider WHERE n >= 20", 200 * 30 + 30 * 90),
+        (f"count(*) {{}} FROM rides WHERE rider NOT IN {_HAVING.format('count(*) > 15')}", 4_000 + 5 * 1_000),
+        (f"n > 7, count(*) {{}} FROM {_JOINED.format('')} ON u.rider = r.rider GROUP BY 1", 200 * 30 + 30 * 90),
+    ],
+)
+def test_what_is_decided_below_the_cap_has_one(
+    asked: str, true: int, rides: Memory, auto: Policy, new_client: NewClient
+) -> None:
+    """It does not matter then how many more rows a unit has."""
+    *_, told = new_client(rides, policy=auto).ask(f"SELECT {asked.format(', dpsql.margin(count(*))')}").rows
+    assert told[-1] is not None
+    assert abs(int(str(told[-2])) - true) < 10 * float(str(told[-1]))
 
 
 @pytest.mark.parametrize(
@@ -515,6 +567,25 @@ def test_that_nobody_has_so_many_rows_is_not_said(
     assert refused.value.because == "number-beyond-auto"
     for declared in (policy, up_to):
         assert abs(int(str(new_client(rides, policy=declared).ask(sql).rows[0][-1] or 0))) < _SO_MANY
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        f"count(*) FROM rides WHERE rider IN {_HAVING.format('count(*) > 30')}",
+        f"count(*) FROM rides WHERE rider NOT IN {_HAVING.format('count(*) > 30')}",
+        f"count(*) FROM rides WHERE rider IN {_HAVING.format('sum(seats) > 125')}",
+        f"rider IN {_HAVING.format('count(*) > 30')}, count(*) FROM rides GROUP BY 1",
+        f"count(*) FROM rides r WHERE EXISTS (SELECT 1 FROM {_HAVING.format('count(*) > 30')} AS u WHERE u.rider = r.rider)",
+        f"count(*) FROM {_JOINED.format('LEFT')} ON u.rider = r.rider AND n > 30 WHERE u.rider IS NULL",
+        f"n > 30, count(*) FROM {_JOINED.format('')} ON u.rider = r.rider GROUP BY 1",
+    ],
+)
+def test_nor_that_there_are_none_to_be_found(asked: str, rides: Memory, auto: Policy, new_client: NewClient) -> None:
+    """Who has so many is looked for in a join: all rows stayed, or none, at the full price."""
+    with pytest.raises(Unsupported) as refused:
+        new_client(rides, policy=auto).ask(f"SELECT {asked}")
+    assert refused.value.because == "number-beyond-auto"
 
 
 @pytest.mark.parametrize("asked", [f"{_OF_EACH} WHERE n > 2 AND m > 200", f"{_PLACES} WHERE p = 1 AND fare > 200"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain, starmap
 from math import ceil
 
 from dpsql.accounting.privacy_loss import show_down
@@ -25,11 +26,10 @@ from dpsql.privacy.measurement.sums import Sums
 from dpsql.privacy.release.postprocess import CanHaveRows, empty_groups, hidden_statistics, too_few
 from dpsql.privacy.release.release import Draws, Profile
 from dpsql.privacy.release.target import irreducible_error, is_aimed, is_met
-from dpsql.rewrite.analysis.owners import unit_numbers
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.ir.expr import Ref, refs
 from dpsql.rewrite.ir.literal import format_value
-from dpsql.rewrite.ir.relation import Relation, stored_columns
+from dpsql.rewrite.ir.relation import stored_columns
 from dpsql.rewrite.translate.rows.aggregates import Moment
 
 _MUCH, _FAR_MORE = 0.1, 10
@@ -46,7 +46,7 @@ def notices(priced: PricedPlan, drawn: Drawn, reading: Reading) -> tuple[str, ..
         f"an inner query: {text}"
         for inner_plan in priced.inner
         for scope in inner_plan.scopes
-        for text in _far(inner_plan, scope, drawn)
+        for text in chain(starmap(_capped, scope.plan.capped), _far(inner_plan, scope, drawn))
     )
     own = (text for scope, which in scopes for text in _of_scope(priced, scope, drawn, which))
     return tuple(dict.fromkeys((*inner, *own, *beyond)))
@@ -60,7 +60,7 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     yield from _too_few(scope.plan, draws, possible)
     yield from _empty(scope.plan, draws, possible)
     yield from (text for draw in draws if (text := _cut(draw)) is not None)
-    yield from (text for part in scope.parts for text in _numbers_of_a_unit(part.measurement.relation))
+    yield from starmap(_capped, scope.plan.capped)
     yield from (_of_few(draw) for draw in draws if draw.is_of_few)
     yield from _taken_for_alike(scope.plan, draws)
     yield from _weighed_apart(scope.plan, draws)
@@ -158,13 +158,12 @@ def _beyond(scope: PricedScope, profile: Profile) -> Iterator[str]:
                 )
 
 
-def _numbers_of_a_unit(relation: Relation) -> Iterator[str]:
-    """Yield that a unit's rows count up to a number where it has not been declared, if a number of them is read."""
-    for unit, most in unit_numbers(relation, (*relation.needed, relation.where)):
-        yield (
-            f"each {unit}'s own numbers and sums are capped at {most:,} rows here: "
-            f"where units have more, the owner of the data may declare a number, or {{auto: N}}"
-        )
+def _capped(unit: str, most: int) -> str:
+    """Return that a unit's rows count up to a number that has not been declared, where a number of them decides."""
+    return (
+        f"each {unit}'s own numbers and sums are capped at {most:,} rows here: "
+        f"where units have more, the owner of the data may declare a number, or {{auto: N}}"
+    )
 
 
 def _of_few(draws: Draws) -> str:

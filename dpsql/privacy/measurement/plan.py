@@ -511,6 +511,8 @@ class MeasurementPlan:
     """How `groups` are made of those that the parts measure, if they are not the same."""
     quotients: tuple[tuple[int, int], ...] = ()
     """Outputs that are divided by others, by their places: how far off that is EXPLAIN says, too."""
+    capped: tuple[tuple[str, int], ...] = ()
+    """The units of whose own rows numbers decide, and the most that count of them, where that is not declared."""
     by_units: "MeasurementPlan | None" = None
     """The same where the groups are found by the number of their units, if they can be; which of the two is taken depends
     on what the statement pays."""

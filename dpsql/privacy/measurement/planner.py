@@ -43,7 +43,7 @@ from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
 from dpsql.rewrite.analysis.exclusion import Known
 from dpsql.rewrite.analysis.groups import NO_KEYS, Groups, groups, is_by_period, selected_groups
 from dpsql.rewrite.analysis.keys import Key, domain, number_of_tuples, number_of_values
-from dpsql.rewrite.analysis.owners import owners, refuse_undeclared_numbers, refuse_undeclared_numbers_in, unit_numbers
+from dpsql.rewrite.analysis.owners import owners, refuse_undeclared_numbers, unit_numbers
 from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.function import lists_too_many
 from dpsql.rewrite.functions.logical import negated_condition, only_branch
@@ -541,12 +541,11 @@ def _measured(
     require_scope(relation, keys, exprs, bound, context.rows)
     refuse_unit_values(relation, [e for a in aggregates if computes(a) for e in inputs(a)[1:]], exprs)
     env = refine_by_predicate(refs(*keys, *exprs), relation.condition, context.declared)
+    refuse_undeclared_numbers(relation, (*keys, *written), context.declared)
     if env is None:
-        refuse_undeclared_numbers(relation, relation.condition, context.declared)
         # A condition that no row can satisfy, such as a = 1 AND a = 2: the answer is public, and costs nothing. What
         # the policy does not let anybody ask is refused before, so that no contradiction is a way around it.
         return _impossible(relation, keys, sets, aggregates, bound, context)
-    refuse_undeclared_numbers_in(relation, written, context.declared)
     facts_of = _known(env, context.declared)
     for expr in (*keys, *exprs):  # conditions were checked by the declarations alone
         facts_of(expr)  # refuses what could overflow: an error that depends on data would be a release
@@ -576,25 +575,35 @@ def _measured(
         build = partial(Builder, relation, every, bound, finder=search, alike=context.alike)
         other = build(Fraction(0), role, facts_of).plan(aggregates, keys)
         plan = replace(plan, by_units=_counted(other, aggregates, _ROWS, len(aggregates), hides=False))
-    plan = _without_margins_of_cut_numbers(plan, aggregates)
+    plan = _with_capped_numbers(plan, keys, aggregates)
     return plan if sets is None else _with_sets(plan, sets)
 
 
-def _without_margins_of_cut_numbers(plan: MeasurementPlan, aggregates: Sequence[Aggregate]) -> MeasurementPlan:
-    """Return the plan with NULL for margins of numbers of a unit's own rows that count up to 20, for want of a better C.
+def _with_capped_numbers(
+    plan: MeasurementPlan, keys: Sequence[Expr], aggregates: Sequence[Aggregate]
+) -> MeasurementPlan:
+    """Return the plan with what a unit's own numbers are capped at where they decide, and without margins of that.
 
-    A NOTICE says that these are cut off there. By how much nobody knows, so that any margin would be too small.
+    They are capped for want of a better C, and are in what is computed, or say which rows there are, or of which group. A
+    NOTICE says so. How much is cut off nobody knows, so that any margin would be too small.
     """
-    if not plan.parts:
+
+    def capped(*exprs: Expr) -> tuple[tuple[str, int], ...]:
+        return tuple(
+            dict.fromkeys(number for relation in relations for number in unit_numbers(relation, (*keys, *exprs)))
+        )
+
+    relations = list({id(part.relation): part.relation for part in plan.parts}.values())
+    if not (every := capped(*(e for aggregate in aggregates for e in inputs(aggregate)))):
         return plan
-    relation = plan.parts[0].relation
-    outputs = [
+    outputs = tuple(
         QuantileOutput(None, (), array=False)
-        if isinstance(aggregate, asked.Margin) and any(unit_numbers(relation, inputs(aggregate)))
+        if isinstance(aggregate, asked.Margin) and capped(*inputs(aggregate))
         else output
         for output, aggregate in zip(plan.outputs, aggregates, strict=True)
-    ]
-    return replace(plan, outputs=tuple(outputs))
+    )
+    by_units = None if plan.by_units is None else _with_capped_numbers(plan.by_units, keys, aggregates)
+    return replace(plan, outputs=outputs, capped=every, by_units=by_units)
 
 
 def _as_vote(aggregate: Aggregate, env: Env) -> Aggregate:

@@ -25,8 +25,9 @@ auto`) the joined rows' number is chosen for each statement (`rows_per_unit`), a
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import assert_never
 
 from dpsql.errors import AccessDenied, MissingBounds, Unsupported
@@ -37,7 +38,7 @@ from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.logical import are_exact_numbers, equation
 from dpsql.rewrite.ir.constant_table import ConstantTable, DeferredTable
-from dpsql.rewrite.ir.expr import TRUE, Apply, Expr, Facts, Ref, both, conjuncts, refs, walk, with_refs
+from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Expr, Facts, Ref, both, conjuncts, refs, walk, with_refs
 from dpsql.rewrite.ir.relation import (
     Join,
     PerUnitRows,
@@ -620,38 +621,35 @@ def _first(relation: Relation, index: int) -> int | None:
 # SELECT row_number() OVER (PARTITION BY passenger_id ORDER BY fare) AS n FROM trips   →  so is n
 
 _PLACES = frozenset({"row_number", "rank", "dense_rank"})
+_COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _ANY = 2**62
 """More than any unit has."""
 
 
-def refuse_undeclared_numbers(relation: Relation, condition: Expr, declared: DeclaredFacts) -> None:
-    """Refuse a condition that no row can satisfy for a number that nobody has declared: HAVING count(*) > 30, where 20 count.
+def refuse_undeclared_numbers(relation: Relation, exprs: Sequence[Expr], declared: DeclaredFacts) -> None:
+    """Refuse a condition that nothing satisfies for a number that nobody has declared: HAVING count(*) > 30, where 20 count.
 
-    Raises:
-        Unsupported: it is one, or what rows are made of has one.
-    """
-    wide = _of_any_size(relation, condition)
-    if wide != condition and _can_hold(wide, declared):
-        raise _beyond(relation, condition)
-    for below in (inside for source in relation.sources for inside in relations_below(source)):
-        if refine_by_predicate(refs(below.condition), below.condition, declared) is None:
-            refuse_undeclared_numbers(below, below.condition, declared)
-
-
-def refuse_undeclared_numbers_in(relation: Relation, exprs: Sequence[Expr], declared: DeclaredFacts) -> None:
-    """Refuse such conditions among what is computed of rows: FILTER (WHERE n > 30), CASE WHEN n > 30 THEN 1 ELSE 0 END.
+    It decides which rows there are, or which of a joined relation's, or is in `exprs`, which are computed of them: FILTER
+    (WHERE n > 30), CASE WHEN n > 30 THEN 1 ELSE 0 END. Or it is in what rows are made of.
 
     Raises:
         Unsupported: there is one.
     """
-    numbers = dict(_numbers(relation))
-    if not any(_place(ref) in numbers for ref in refs(*exprs)):
-        return
-    for expr in exprs:
-        for part in walk(expr):
-            condition = both(relation.condition, part) if part.type is SqlType.BOOLEAN else TRUE
-            if condition != TRUE and refine_by_predicate(refs(condition), condition, declared) is None:
-                refuse_undeclared_numbers(relation, condition, declared)
+    if numbers := dict(_numbers(relation)):
+        joined = (source.on for source in relation.sources if not source.holds)
+        parts = (part for expr in exprs for part in walk(expr) if part.type is SqlType.BOOLEAN)
+        computed = (part for part in parts if any(_place(ref) in numbers for ref in refs(part)))
+        for condition in (TRUE, *joined, *computed):
+            _refuse_beyond(relation, both(relation.condition, condition), declared)
+    for source in relation.sources:
+        for below, made_of in _below(source, set(source.table.columns)):
+            refuse_undeclared_numbers(below, made_of, declared)
+
+
+def _refuse_beyond(relation: Relation, condition: Expr, declared: DeclaredFacts) -> None:
+    wide = _of_any_size(relation, condition)
+    if wide != condition and not _can_hold(condition, declared) and _can_hold(wide, declared):
+        raise _beyond(relation, condition)
 
 
 def _can_hold(condition: Expr, declared: DeclaredFacts) -> bool:
@@ -686,19 +684,50 @@ def _of_any_size(relation: Relation, expr: Expr) -> Expr:
 
 
 def unit_numbers(relation: Relation, exprs: Sequence[Expr]) -> Iterator[tuple[str, int]]:
-    """Yield the units of whose own rows some expressions read a number, and the most that count, if that is not declared.
+    """Yield the units of whose own rows a number decides, and the most that count, if that is not declared.
 
-    Those that a condition keeps below that are none of them: of the first three rows it is the same how many more there are.
+    It is read by expressions that are computed of rows, or by a condition for which rows there are. Those that conditions
+    keep below that are none of them, of the first three rows it is the same how many more there are, nor are those that
+    are compared with less, as in n >= 5.
     """
-    read = {_place(ref) for ref in refs(*exprs)}
-    for place, number in _numbers(relation):
+    numbers = dict(_numbers(relation))
+    read = [*exprs, relation.where, *(source.on for source in relation.sources)]
+    deciding = {_place(ref) for expr in read for ref in _changed_by_cap(expr, numbers)} if numbers else set()
+    for place, number in numbers.items():
         source = relation.sources[place[0]]
-        if place in read and places_left(source, place[0], source.table.columns[place[1]], relation.where) is None:
+        holding = both(relation.condition, source.on)
+        if place in deciding and places_left(source, place[0], source.table.columns[place[1]], holding) is None:
             yield number
+    places = {_place(ref) for ref in refs(*read)}
     for index, source in enumerate(relation.sources):
-        names = {name for of, name in read if of == index}
+        names = {name for of, name in places if of == index}
         for below, computed in _below(source, names):
-            yield from unit_numbers(below, (*computed, below.where))
+            yield from unit_numbers(below, computed)
+
+
+def _changed_by_cap(expr: Expr, numbers: Collection[tuple[int, str]]) -> Iterator[Ref]:
+    """Yield the numbers that an expression reads, but for those that it compares with less than what they are capped at.
+
+    n < 5, NOT n BETWEEN 2 AND 5, n >= 20  →  none, where 20 count        n <= 20, n = 20, n * 2 > 5  →  n
+    """
+    match expr:
+        case Ref():
+            yield from (expr,) if _place(expr) in numbers else ()
+        case Apply(args=args):
+            for arg in args if not _is_within_cap(expr) else ():
+                yield from _changed_by_cap(arg, numbers)
+
+
+def _is_within_cap(comparison: Apply) -> bool:
+    """Return whether a number is compared with one inside of its bounds: it does not matter then how far beyond it is."""
+    match comparison.args:
+        case (Ref(column=Column(bounds=Interval(low=low, high=high))), Const(value=int() | Fraction() as value)):
+            op = comparison.op
+            below = value < high or (value == high and op in {"lt", "ge"})
+            above = low >= 0 or value > low or (value == low and op in {"gt", "le"})
+            return op in _COMPARED and below and above
+        case _:
+            return False
 
 
 def _place(ref: Ref) -> tuple[int, str]:
