@@ -51,6 +51,9 @@ def test_groups_without_rows_are_left_out_whatever_is_asked(asked: str, rides: M
     assert [row[0] for row in kept] == [20, 31, 42, 77]
 
 
+EACH = "generate_series(30, 77) AS g (n)"
+AGED = f"FROM {EACH} LEFT JOIN rides r ON r.age = n"
+COUNTED = "(SELECT count(*) FROM rides r WHERE r.age = g.n)"
 AMONG = "FROM rides WHERE age IN (SELECT age FROM rides GROUP BY age ORDER BY count(*) DESC LIMIT {})"
 
 
@@ -99,6 +102,12 @@ def test_those_of_its_own_that_may_be_empty_are_told_of(rides: Memory, new_clien
             ),
             [(1,)],
         ),
+        (f"SELECT n, count(r.rider) {AGED} GROUP BY 1 ORDER BY 1", [(31, 200), (42, 200), (77, 1)]),
+        (f"SELECT n, sum(coalesce(r.seats, 0)) * 0 {AGED} GROUP BY 1 ORDER BY 2 LIMIT 9", [(31, 0), (42, 0), (77, 0)]),
+        (f"SELECT count(*), min(c) FROM (SELECT n, count(r.rider) AS c {AGED} GROUP BY 1) AS t", [(3, 1)]),
+        (f"SELECT n, {COUNTED} FROM {EACH} WHERE n < 33", [(30, None), (31, 200), (32, None)]),
+        (f"SELECT n, {COUNTED} + 1 FROM {EACH} WHERE n < 33", [(30, None), (31, 201), (32, None)]),
+        (f"SELECT count({COUNTED}), count(*) FROM {EACH}", [(3, 48)]),
         ("SELECT count(*) FROM rides WHERE fare > 1000", [(0,)]),
         ("SELECT count(*) FROM rides WHERE age > 200", [(0,)]),
     ],
@@ -130,6 +139,8 @@ RANKED = [
     ("SELECT DISTINCT ON (age / 100) age, count(*) FROM rides GROUP BY 1 ORDER BY age / 100, 2", 1, 1),
     ("WITH a AS (SELECT age, count(*) AS n FROM rides GROUP BY 1) SELECT count(n), max(n) FROM a", 1, 1),
     ("SELECT DISTINCT age, count(*) FROM rides GROUP BY age", 4, 1),
+    (f"SELECT n, count(r.rider) {AGED} GROUP BY 1 ORDER BY 2 LIMIT 9", 2, 1),
+    (f"SELECT n, avg(r.tip) {AGED} GROUP BY 1 ORDER BY 2 DESC LIMIT 9", 2, 1),
     ("SELECT age / 10 AS tens, count(*) FROM (SELECT DISTINCT age, shared FROM rides) AS a GROUP BY 1", 4, 1),
 ]
 """Statements that rank groups, cut them off or count them: how many rows each has, and what it measures."""

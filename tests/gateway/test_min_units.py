@@ -120,3 +120,14 @@ def test_whatever_is_asked_goes_on(sql: str, error: str | None, of_few: NewOf) -
     paid = sum(costs(client))
     assert client.ask(sql, Settings(error=error)).rows == first
     assert sum(costs(client)) == paid
+
+
+def test_public_rows_beside_groups_of_few_are_left_out_too(of_few: NewOf, rides: Memory) -> None:
+    """A 0 would say that there is nobody: of a group that is not shown there is nothing to say."""
+    number = _units(rides, "paid")["card"]
+    beside = "(VALUES ('card'), ('cash')) AS p (k) LEFT JOIN rides r ON r.paid = k AND (k = 'card' OR r.rider IS NULL)"
+    sql = f"SELECT k, count(r.rider) FROM {beside} GROUP BY 1"
+    assert {row[0] for row in of_few(number).ask(sql).rows} == {"card"}
+    counted = "SELECT k, (SELECT count(*) FROM rides r WHERE r.paid = k) IS NULL FROM (VALUES ('card')) AS p (k)"
+    assert of_few(number).ask(counted).rows == [("card", False)]
+    assert of_few(number + 2).ask(counted).rows == [("card", True)]

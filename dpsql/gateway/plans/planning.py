@@ -49,7 +49,14 @@ from dpsql.rewrite.syntax.whole.single_row import (
     several_rows,
     values_of_several_rows,
 )
-from dpsql.rewrite.syntax.whole.splice import drop_private_ctes, is_counted, probe, ranked_rows, replace_scope
+from dpsql.rewrite.syntax.whole.splice import (
+    drop_private_ctes,
+    is_counted,
+    leave_out_hidden,
+    probe,
+    ranked_rows,
+    replace_scope,
+)
 from dpsql.rewrite.translate.public.constants import Constants, require_known_type
 from dpsql.rewrite.translate.public.public_queries import require_names, spelled_public, with_ctes_in_place
 from dpsql.rewrite.translate.rows.aggregates import DistinctTuples
@@ -582,7 +589,9 @@ class Planner:
             }
             # Before answers stand in the places of these SELECTs, by which declared lists are told.
             refuse_to_compare(resolved.tree, declared)
-            for (scope, _), place in zip(pairs, places, strict=True):
+            for (scope, scope_plan), place in zip(pairs, places, strict=True):
+                if scope_plan.plan.hides_empty or scope_plan.plan.units is not None:
+                    leave_out_hidden(scope.scope.select)
                 names = [output_name(output) for output in scope.scope.select.expressions]
                 # Quotients are changed around their aggregates, which `replace_scope` then takes away.
                 for quotient in scope.quotients():

@@ -41,7 +41,7 @@ from dpsql.rewrite.syntax.named.existence import as_list, conjuncts_of, existenc
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.named.units import groups_by_unit
 from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.trees import every
+from dpsql.rewrite.syntax.read.trees import OF_NOBODY, every
 
 # LATERAL subqueries over private rows, as the subqueries and joins that they are.
 #
@@ -263,7 +263,9 @@ def _above(node: exp.Expr, root: exp.Expr) -> Iterator[exp.Expr]:
 
 def value_of(column: exp.Expr, call: exp.Expr) -> exp.Expr:
     """Return an aggregate of a group, which is not there where no row is: a count is then 0."""
-    return exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)]) if is_count(call) else column
+    if not is_count(call):
+        return column
+    return exp.Anonymous(this="coalesce", expressions=[column, exp.Literal.number(0)], **{OF_NOBODY: "zero"})
 
 
 def with_values(node: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
@@ -536,7 +538,7 @@ def _or_of_nothing(key: exp.Expr, value: exp.Expr, output: exp.Expr, calls: Sequ
     """Return the value of a group, and where there is none what its counts of 0 come to."""
     of_none = {render(call): exp.Literal.number(0) if is_count(call) else exp.Null() for call in calls}
     there = exp.If(this=has_value(key), true=value)
-    return exp.Case(ifs=[there], default=with_values(exp.Paren(this=output.copy()), of_none))
+    return exp.Case(ifs=[there], default=with_values(exp.Paren(this=output.copy()), of_none), **{OF_NOBODY: "value"})
 
 
 def _with_public(query: exp.Expr) -> exp.Expr:

@@ -49,7 +49,7 @@ from dpsql.rewrite.syntax.named.columns import (
 from dpsql.rewrite.syntax.named.existence import conjuncts_of
 from dpsql.rewrite.syntax.named.grouping import Grouping, grouping_of
 from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.trees import every, holds
+from dpsql.rewrite.syntax.read.trees import OF_NOBODY, every, holds
 
 _OF_GROUPS = frozenset({"expressions", "from_", "joins", "where", "group", "having", "kind"})
 
@@ -558,7 +558,7 @@ def _put_beside(
     for (call, is_zero), column in zip(calls, columns_of(len(calls), "value", "counted"), strict=True):
         zero = [column, exp.Literal.number(0)]
         values[render(call)] = exp.Anonymous(this="coalesce", expressions=zero) if is_zero else column
-    join = exp.Join(this=subquery(table, "counted"), side="LEFT", on=exp.and_(*on, copy=False))
+    join = exp.Join(this=subquery(table, "counted"), side="LEFT", on=exp.and_(*on, copy=False), **{OF_NOBODY: "line"})
     having = select.args.get("having")
     read_instead(select, values, subquery(rows, "rows"), [join])
     if having is not None:

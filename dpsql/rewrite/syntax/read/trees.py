@@ -11,6 +11,9 @@ _PLAIN = frozenset({type(None), bool, str, int})
 _LEAVES = frozenset({exp.Identifier, exp.Literal, exp.Null})
 """Kinds of nodes with none in them: most are."""
 
+OF_NOBODY = "of_nobody"
+"""The part of a node that is marked as what there is of a group which is not among an answer's: its line, or its 0."""
+
 
 def nodes(tree: exp.Expr, outermost: type[exp.Expr] | None = None) -> Iterator[exp.Expr]:
     """Yield a tree's nodes, each before what is in it, in the order of the text; what was yielded may be changed.

@@ -16,7 +16,7 @@ from dpsql.policy.model import Policy
 from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of, function_name, is_windowed, top_aggregates
 from dpsql.rewrite.syntax.named.columns import fold, tables_in_from
 from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.trees import every, holds
+from dpsql.rewrite.syntax.read.trees import OF_NOBODY, every, holds
 from dpsql.rewrite.syntax.whole.scopes import Scope, tables_read
 
 ANSWER = "_dp"
@@ -49,6 +49,30 @@ def replace_scope(scope: Scope, match: Match, names: Sequence[str], placeholder:
         _inside(select.args.get(clause), match)
     table = exp.to_identifier(placeholder, quoted=True)
     select.set("from_", exp.From(this=exp.Table(this=table, alias=exp.TableAlias(this=exp.to_identifier(ANSWER)))))
+
+
+def leave_out_hidden(select: exp.Select) -> None:
+    """Change what reads a SELECT whose groups are hidden where they may be empty: what is not there is not known to be 0.
+
+    Public rows beside it, FROM zones LEFT JOIN trips …, are those whose groups are shown. In place of a query that counts a
+    row's trips there is NULL, and not what a count of nobody comes to.
+
+    FROM (SELECT DISTINCT zone …) AS rows LEFT JOIN (SELECT … AS value) AS counted ON …  →  … JOIN …
+    SELECT coalesce(c.v, 0)  →  SELECT c.v
+    """
+    item = select.parent
+    join = item.parent if isinstance(item, exp.Subquery) else None
+    if item is None or not isinstance(join, exp.Join):
+        return
+    if join.args.get(OF_NOBODY):
+        join.set("side", None)
+    alias, reader = fold(item.args["alias"].this), join.parent
+    for node in every(reader, exp.Condition) if reader is not None else ():
+        if node.args.get(OF_NOBODY) and alias in {fold(each.args.get("table")) for each in every(node, exp.Column)}:
+            if isinstance(node, exp.Case):
+                node.set("default", None)
+            else:
+                node.replace(node.expressions[0])
 
 
 def drop_private_ctes(tree: exp.Query, policy: Policy) -> None:
