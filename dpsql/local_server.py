@@ -39,7 +39,9 @@ def _serve(config: Config, role: str, user: User) -> None:
         raise ConfigError(f'{config.file.name}: there is no role "{role}"; roles: {", ".join(config.policy.roles)}')
     with _shadow(config.shadow) as shadow:
         # All users of the file are left out: this server is one person's, and its password exists in two processes only.
-        own = replace(config, users={user.name: user}, listen=Listen("127.0.0.1", 0), web=None, shadow=shadow)
+        own = replace(
+            config, users={user.name: user}, listen=Listen("127.0.0.1", 0), web=None, metrics=None, shadow=shadow
+        )
         asyncio.run(_until_end(own))
 
 

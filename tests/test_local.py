@@ -1,6 +1,7 @@
 """`dpsql.connect`: an ordinary connection, whose server comes and goes with it."""
 
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -105,3 +106,13 @@ def test_server_that_does_not_start_says_why(config: Path) -> None:
     broken.write_text(config.read_text().replace("taxi.duckdb", "nothing.duckdb"))
     with pytest.raises(ConfigError, match=r"nothing\.duckdb"):
         dpsql.connect(broken, role="analyst")
+
+
+def test_it_opens_no_address_of_the_servers(config: Path) -> None:
+    """Beside a server that runs, or where its extras are not installed: that of its figures was taken, and it gave up."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        beside = config.with_name("beside.yaml")
+        port = taken.getsockname()[1]
+        beside.write_text(f"{config.read_text(encoding='utf-8')}\nmetrics: {{port: {port}}}\n", encoding="utf-8")
+        with dpsql.connect(beside, role="analyst") as connection:
+            assert connection.execute("SELECT 1").fetchall() == [(1,)]

@@ -104,6 +104,12 @@ class MadeUpPeople:
             columns = [tables[name].columns[column] for column in made.columns]
             yield name, columns, [[row[n] for row in rows] for n in range(len(columns))]
 
+    def constraints(self, name: str) -> str:
+        """Return what a table's definition says besides its columns: keys through which others belong to units are unique."""
+        through = [bound.through for table in self.policy.tables.values() for bound in table.units.values()]
+        keys = {target.columns for target in through if target is not None and target.table == name}
+        return "".join(f", UNIQUE ({', '.join(map(quote_name, key))})" for key in sorted(keys))
+
 
 @contextmanager
 def made_up_source(people: MadeUpPeople, like: EngineConfig, directory: Path) -> Iterator[EngineConfig]:
@@ -142,8 +148,10 @@ def _write(people: MadeUpPeople, file: Path, *, parquet: bool) -> Mapping[str, s
             casts = ", ".join(
                 f"TRY_CAST({quote_name(c.name)} AS {_duckdb_type(c)}) AS {quote_name(c.name)}" for c in columns
             )
+            defined = ", ".join(f"{quote_name(column.name)} {_duckdb_type(column)}" for column in columns)
+            connection.execute(f"CREATE TABLE {table} ({defined}{people.constraints(name)})")
             connection.execute(
-                f"CREATE TABLE {table} AS SELECT {casts} FROM (SELECT {lists})",  # noqa: S608
+                f"INSERT INTO {table} SELECT {casts} FROM (SELECT {lists})",  # noqa: S608
                 [list(column) for column in cells],
             )
             if parquet:
@@ -170,7 +178,7 @@ def _in_postgres(people: MadeUpPeople, directory: Path) -> Iterator[PostgresServ
             for schema in people.policy.schemas:
                 owner.execute(f"CREATE SCHEMA {quote_name(schema)}".encode())
             for name, columns, cells in people.tables():
-                _table(owner, name, columns, cells)
+                _table(owner, name, columns, cells, people.constraints(name))
             # The server asks as it asks a real database: by a role that may read, and nothing else.
             for schema in (PUBLIC, *people.policy.schemas):
                 owner.execute(f"GRANT USAGE ON SCHEMA {quote_name(schema)} TO {_READER}".encode())
@@ -181,20 +189,35 @@ def _in_postgres(people: MadeUpPeople, directory: Path) -> Iterator[PostgresServ
 
 
 def _table(
-    owner: psycopg.Connection, name: str, columns: Sequence[Column], cells: Sequence[Sequence[MadeUpCell]]
+    owner: psycopg.Connection,
+    name: str,
+    columns: Sequence[Column],
+    cells: Sequence[Sequence[MadeUpCell]],
+    constraints: str,
 ) -> None:
     lists, names = ", ".join(["%s::text[]"] * len(columns)), ", ".join(quote_name(column.name) for column in columns)
-    types = ["bigint" if c.in_numbers else "text" if c.type in _TEXTS else c.type.value for c in columns]
+    types = [_postgres_type(column) for column in columns]
+    defined = ", ".join(f"{quote_name(column.name)} {type_}" for column, type_ in zip(columns, types, strict=True))
+    table = TableName.of(name).quoted
+    owner.execute(f"CREATE TABLE {table} ({defined}{constraints})".encode())
     # PostgreSQL's own TRY_CAST, from version 16 on.
     casts = ", ".join(
         f"CASE WHEN pg_catalog.pg_input_is_valid({quote_name(c.name)}, '{type_}') THEN {quote_name(c.name)}::{type_} END"
-        f" AS {quote_name(c.name)}"
         for c, type_ in zip(columns, types, strict=True)
     )
     owner.execute(
-        f"CREATE TABLE {TableName.of(name).quoted} AS SELECT {casts} FROM unnest({lists}) AS t ({names})".encode(),  # noqa: S608
+        f"INSERT INTO {table} SELECT {casts} FROM unnest({lists}) AS t ({names})".encode(),  # noqa: S608
         [list(column) for column in cells],
     )
+
+
+def _postgres_type(column: Column) -> str:
+    if column.in_numbers:
+        return "bigint"
+    if column.type in _TEXTS:
+        return "text"
+    # Of numerics the length decides in how many digits they are read.
+    return column.declared if column.type is SqlType.NUMERIC else column.type.value
 
 
 @contextmanager

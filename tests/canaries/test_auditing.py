@@ -67,3 +67,55 @@ def test_tables_of_schemas_are_audited(engine: str, tmp_path: Path, monkeypatch:
     questions = [*islice(audit_questions(like, role, public, 0.01, lambda _: None), len(asked))]
     assert [question.question for question in questions] == asked
     assert not any(question.broken for question in questions)
+
+
+_NUMERIC_THROUGH = {
+    "people.yaml": """\
+table: people
+key: person
+privacy_units:
+  person: {column: person, max_rows: 1}
+columns:
+  person: {type: integer}
+  weight: {type: "numeric(5,1)", bounds: [0, 200]}
+""",
+    "visits.yaml": """\
+table: visits
+key: visit
+privacy_units:
+  person: {column: person, max_rows: 4}
+columns:
+  visit: {type: integer}
+  person: {type: integer, references: people.person}
+  cost: {type: "numeric(10,2)", bounds: [0, 500], nullable: true}
+""",
+    "results.yaml": """\
+table: results
+privacy_units:
+  person: {through: visit, max_rows: 8}
+columns:
+  visit: {type: integer, references: visits.visit}
+  value: {type: double precision, bounds: [0, 10]}
+""",
+}
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+def test_what_a_policy_needs_of_an_engine_synthetic_people_have(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numerics of the declared length, and keys through which rows belong to somebody: the owner's files were blamed."""
+    monkeypatch.setattr(auditing, "_FEWEST", 4)
+    for file, text in _NUMERIC_THROUGH.items():
+        (tmp_path / "schemas").mkdir(exist_ok=True)
+        (tmp_path / "schemas" / file).write_text(text, encoding="utf-8")
+    (tmp_path / "config.yaml").write_text(
+        "{dataset: d, engine: {kind: duckdb, database: d.duckdb}, schemas: schemas, "
+        "budget: {person: {epsilon: 9}}, users: {}, roles: {all: {protects: person, budget: {epsilon: 9}, per_query: {epsilon: 1}}}}",
+        encoding="utf-8",
+    )
+    config = load(tmp_path / "config.yaml")
+    like = replace(config, engine=ENGINES[engine] or config.engine)
+    asked = [*questions_of(config.policy, "person")]
+    questions = [*islice(audit_questions(like, config.policy.roles["all"], {}, 0.01, lambda _: None), len(asked))]
+    assert [question.question for question in questions] == asked
