@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
 from types import TracebackType
@@ -75,8 +75,13 @@ def reload_config(old: Config) -> Config:
     new = servable(old.file, old.policy)
     # What may change is put back, so that whatever differs now is something that may not.
     kept = replace(new, policy=old.policy, users=old.users, refresh=old.refresh)
-    if kept != old or new.policy.dataset != old.policy.dataset:
-        raise ConfigError(f"{new.file}: only policy, roles and users can be reloaded; the rest needs a restart")
+    changed = [part.name for part in fields(old) if getattr(kept, part.name) != getattr(old, part.name)]
+    changed += ["dataset"] if new.policy.dataset != old.policy.dataset else []
+    if changed:
+        raise ConfigError(
+            f"{new.file}: {' and '.join(changed)} changed, which needs a restart: policy, roles and users can be reloaded",
+            hint="Restart dpsql; or write what was there before, and reload again.",
+        )
     return new
 
 

@@ -100,7 +100,9 @@ class DuckDbTrialEngine:
         except (duckdb.Error, RuntimeError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
-            raise TrialEngineLate if stopped.is_set() else TrialEngineFailed(str(error)) from None
+            # Where a join of many tables has no room it would have no time either: what may be said of it is the same.
+            late = stopped.is_set() or isinstance(error, duckdb.OutOfMemoryException)
+            raise TrialEngineLate if late else TrialEngineFailed(str(error)) from None
 
     def _for_joins(self) -> "DuckDbTrialEngine":
         """Return the same databases in another DuckDB, made when first needed: all of one have the same optimizers."""

@@ -100,7 +100,7 @@ class PostgresTrialEngine:
         except (psycopg.Error, BusyError, UnsettledError) as error:
             if cancellation.requested:
                 raise QueryCanceled from None
-            late = isinstance(error, psycopg.errors.QueryCanceled)
+            late = isinstance(error, psycopg.errors.QueryCanceled) or _has_no_room(error)
             raise TrialEngineLate if late else TrialEngineFailed(str(error) or type(error).__name__) from None
 
     def _make(self, connection: psycopg.Connection, own: str) -> None:
@@ -157,3 +157,8 @@ def _cast(text: str, type_: str) -> str:
     # Dirt that a type can't hold is NULL, as no such row could be in the engine's table. CASE keeps the cast from being
     # tried.
     return f"CASE WHEN pg_catalog.pg_input_is_valid({text}, '{kind}') THEN {text}::{kind} END"
+
+
+def _has_no_room(error: Exception) -> bool:
+    """Return whether memory or files were used up, by the class of PostgreSQL's error."""
+    return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith("53")

@@ -111,7 +111,8 @@ def test_what_a_policy_needs_of_an_engine_synthetic_people_have(
         (tmp_path / "schemas" / file).write_text(text, encoding="utf-8")
     (tmp_path / "config.yaml").write_text(
         "{dataset: d, engine: {kind: duckdb, database: d.duckdb}, schemas: schemas, "
-        "budget: {person: {epsilon: 9}}, users: {}, roles: {all: {protects: person, budget: {epsilon: 9}, per_query: {epsilon: 1}}}}",
+        "budget: {person: {epsilon: 9}}, users: {}, "
+        "roles: {all: {protects: person, budget: {epsilon: 9}, per_query: {epsilon: 1}}}}",
         encoding="utf-8",
     )
     config = load(tmp_path / "config.yaml")

@@ -205,6 +205,12 @@ def test_users_that_can_not_be_read_are_as_before_and_it_is_said(served: Served)
     psycopg.connect(served.site.dsn).close()
 
 
+def test_what_needs_a_restart_is_named(served: Served) -> None:
+    """Nothing was said but that something does, while `dpsql check` found no mistake."""
+    replace(served.config, "port: 0", "port: 1")
+    assert "config.yaml: listen changed, which needs a restart" in not_reloaded(served.site, served.log)
+
+
 def test_a_role_with_fewer_tables_counts_at_once(served: Served) -> None:
     """Sessions go on, and may read what their role may."""
     with psycopg.connect(served.site.dsn, autocommit=True) as asked:

@@ -12,15 +12,15 @@ SELECT z.zone, count(t.payment_type) AS n FROM zones z LEFT JOIN trips t ON t.pi
 SELECT g.d, count(r.seats) FROM generate_series(-2, 8) AS g (d) LEFT JOIN rides r ON r.seats = g.d GROUP BY g.d ORDER BY 1;
 
 -- rows that find none count as well
---> refused 0A000: write the protected table on the left
+--> refused 0A000: an outer join that keeps all public rows
 SELECT z.borough, count(*) FROM zones z LEFT JOIN trips t ON t.pickup_zone = z.zone_id GROUP BY 1;
 
 -- a condition on what was joined
---> refused 0A000: write the protected table on the left
+--> refused 0A000: an outer join that keeps all public rows
 SELECT z.borough, count(t.fare) FROM zones z LEFT JOIN trips t ON t.pickup_zone = z.zone_id WHERE t.tip IS NULL GROUP BY 1;
 
 -- a value that is not NULL where there is no row
---> refused 0A000: write the protected table on the left
+--> refused 0A000: an outer join that keeps all public rows
 SELECT z.borough, sum(coalesce(t.fare, 1)) FROM zones z LEFT JOIN trips t ON t.pickup_zone = z.zone_id GROUP BY 1;
 
 -- beside groups, what a subquery says of their key
@@ -95,7 +95,7 @@ SELECT d, count(fare), dpsql.margin(count(fare))
 FROM generate_series('2019-02-20'::timestamp, '2019-03-10', '1 day') AS d LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;
 
 -- how many public rows find nothing is not known
---> refused 0A000: write the protected table on the left
+--> refused 0A000: an outer join that keeps all public rows
 SELECT d, sum(coalesce(fare, 1)) FROM generate_series('2019-02-20'::timestamp, '2019-03-10', '1 day') AS d
 LEFT JOIN trips ON date_trunc('day', pickup_ts) = d GROUP BY 1;
 
@@ -120,7 +120,7 @@ SELECT z.zone, sum(l.twice) FROM trips t, LATERAL (SELECT 2 * t.fare AS twice, t
 SELECT d::date, (SELECT count(*) FROM trips WHERE pickup_ts < d OR fare > 40) AS n FROM generate_series('2019-03-01'::timestamp, '2019-03-03', '1 day') AS d;
 
 -- public rows that find no private one, by what is not there: an aggregate that does not add nothing of them
---> refused 0A000: write the protected table on the left
+--> refused 0A000: an outer join that keeps all public rows
 SELECT zone_id, sum(CASE WHEN t.fare IS NOT NULL THEN 0 ELSE 1 END) FROM zones LEFT JOIN trips t ON pickup_zone = zone_id AND fare > 149 GROUP BY 1;
 
 -- public rows with what is counted of private ones, by what is there
@@ -128,9 +128,9 @@ SELECT zone_id, sum(CASE WHEN t.fare IS NOT NULL THEN 0 ELSE 1 END) FROM zones L
 SELECT zone_id, sum(CASE WHEN t.fare IS NOT NULL THEN 1 ELSE 0 END) FROM zones LEFT JOIN trips t ON pickup_zone = zone_id GROUP BY 1;
 
 -- public rows that find no private one, by what is true of no values at all
---> refused 0A000: write the protected table on the left
+--> refused 0A000: an outer join that keeps all public rows
 SELECT zone_id, count(*) FILTER (WHERE t.fare <> ALL ('{}'::float8[])) FROM zones LEFT JOIN trips t ON pickup_zone = zone_id GROUP BY 1;
 
 -- public rows that find no private one, by what is not true of no values at all
---> refused 0A000: write the protected table on the left
+--> refused 0A000: an outer join that keeps all public rows
 SELECT zone_id, count(*) FILTER (WHERE NOT (t.fare = ANY ('{}'::float8[]))) FROM zones LEFT JOIN trips t ON pickup_zone = zone_id GROUP BY 1;

@@ -121,7 +121,7 @@ SELECT count(*) FROM (rides JOIN (SELECT passenger_id FROM trips) AS t ON rider 
 SELECT q.borough, count(*) FROM (trips JOIN zones ON pickup_zone = zone_id) AS q GROUP BY 1;
 
 -- the private side may not be missing
---> refused 0A000: write the protected table on the left of the join
+--> refused 0A000: an outer join that keeps all public rows
 SELECT count(*) FROM trips RIGHT JOIN zones ON zone_id = pickup_zone;
 
 -- but where WHERE needs a private row it is not missing

@@ -236,3 +236,7 @@ SELECT note, count(*) FROM rides WHERE note NOT IN ('cash') GROUP BY note;
 -- texts of a list beside others
 --> refused 55000: has no declared domain
 SELECT note, count(*) FROM rides WHERE note IN ('cash') OR seats > 3 GROUP BY note;
+
+-- more buckets than an answer may have rows
+--> refused 0A000: width_bucket makes 50,000 buckets here, the limit is 10,000
+SELECT width_bucket(fare, 0, 150, 50000) AS b, count(*) FROM trips GROUP BY 1;

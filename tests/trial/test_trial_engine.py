@@ -6,6 +6,7 @@ from dpsql.errors import QueryCanceled
 from dpsql.policy.model import Policy
 from dpsql.question import Cancellation
 from dpsql.trial.duckdb_engine import DuckDbTrialEngine
+from dpsql.trial.engine import TrialEngineLate
 from dpsql.trial.running_trial import RunningTrial
 from tests.support.fix_engines import Engines
 from tests.support.fix_world import World
@@ -50,3 +51,14 @@ def test_who_cancels_is_told_so(engine: str, policy: Policy, world: World, tiny:
     cancellation.cancel()
     with pytest.raises(QueryCanceled):
         RunningTrial(trial_court.trial, "passenger", cancellation).see(parts)
+
+
+def test_what_has_no_room_is_late(policy: Policy, world: World, tiny: Engines) -> None:
+    """A product of a table with itself uses up DuckDB's memory before its time: that was called a mistake of dpsql's."""
+    trial_court = court(policy, world, tiny["duckdb"])
+    trial_engine = trial_court.trial._ready()
+    assert isinstance(trial_engine, DuckDbTrialEngine)
+    kept = "SELECT list(repeat('x', 1000) || i ORDER BY i) FROM range(3000000) AS t (i)"
+    with pytest.raises(TrialEngineLate):
+        trial_engine.run(kept, Cancellation(), 60)
+    assert trial_court.tried(COUNT, "owner").new

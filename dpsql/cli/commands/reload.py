@@ -15,5 +15,5 @@ def reload(config: ConfigFile = DEFAULT_CONFIG) -> None:
     # A dict for a set that keeps the order: several processes mostly give one reason.
     wrong = {verdict.wrong: None for verdict in said if verdict.wrong is not None}
     if wrong:
-        raise ConfigError("\n".join(wrong), hint="Correct that, run dpsql check, and reload again.")
+        raise ConfigError("\n".join(wrong), hint="Correct that, run dpsql check, and reload again; or restart dpsql.")
     typer.echo("reloaded" if len(said) == 1 else f"reloaded, {len(said)} processes")

@@ -421,7 +421,7 @@ def unknown_domain(expr: Expr) -> MissingBounds:
         f'the groups of {describe(expr)} are not known: column "{name}" has no declared domain for them',
         because="key-without-domain",
         hint=f'The owner of the data can declare `values: […]` (or, for whole numbers and times, `bounds`) for "{name}"; '
-        "or group by something coarser, such as floor(x / 10) or date_trunc('day', t).",
+        f"or say which are meant: WHERE {describe(expr)} IN (…).",
     )
 
 

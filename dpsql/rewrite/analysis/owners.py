@@ -505,7 +505,7 @@ def _require_one_unit(relation: Relation, kind: str, tables: Mapping[str, Table]
         tied |= met
     alone = [source for i, source in relation.private.items() if i not in tied]
     if alone:
-        raise _not_on_unit(alone[0], unit_bound(alone[0].table, kind))
+        raise _not_on_unit(alone[0], relation, kind)
 
 
 def _tests(relation: Relation) -> list[list[int]]:
@@ -519,10 +519,16 @@ def _tests(relation: Relation) -> list[list[int]]:
     return groups
 
 
-def _not_on_unit(source: Source, unit: UnitBound) -> Unsupported:
-    table = next(protected_tables(source)).name
+def _not_on_unit(source: Source, relation: Relation, kind: str) -> Unsupported:
+    table, unit = next(protected_tables(source)).name, unit_bound(source.table, kind)
+    others = {other.table.name: unit_bound(other.table, kind) for other in relation.private.values()}
+    through = [
+        f"{name}.{bound.column} = {table}.{bound.through.column}"
+        for name, bound in others.items()
+        if bound.through is not None and bound.through.table == table and not bound.through.further
+    ]
     if source.made is None:
-        named, hint = f'"{table}"', f"JOIN {table} ON … = {table}.{unit.column}"
+        named, hint = f'"{table}"', f"JOIN {table} ON {through[0] if through else f'… = {table}.{unit.column}'}"
     else:
         named, hint = (
             f'the subquery over "{table}"',
@@ -531,7 +537,7 @@ def _not_on_unit(source: Source, unit: UnitBound) -> Unsupported:
     return Unsupported(
         f"the join with {named} must be on the privacy unit, so that each row is one individual's",
         because="join-on-unit",
-        hint=f"Write … {hint}, a number or a text on both sides.",
+        hint=f"Write … {hint}, of one type on both sides.",
     )
 
 

@@ -284,9 +284,9 @@ def require_left(left: Relation, right: Relation) -> None:
 def protected_left() -> Unsupported:
     """Return the error for a public table on the left."""
     return Unsupported(
-        "write the protected table on the left of the join",
+        "an outer join that keeps all public rows is for groups of theirs, with aggregates of the protected table's columns",
         because="protected-table-left",
-        hint="GROUP BY columns of the public table and aggregate columns of the protected one, as in count(t.fare); "
+        hint="GROUP BY columns of the public table, and write count(t.fare) where count(*) would count public rows, too; "
         "or write JOIN: groups of a public key are shown even where they are empty.",
     )
 

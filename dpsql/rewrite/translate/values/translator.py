@@ -192,6 +192,7 @@ _FIELD_NAMES = {
     "weeks": "week", "decades": "decade", "centuries": "century", "millennia": "millennium",
 }  # fmt: skip
 """Other names of fields."""
+_MOST_BUCKETS = 10_000
 _MOST_THRESHOLDS = 1000
 _Call = Callable[[Translator, list[exp.Expr], exp.Expr], Operand]
 
@@ -269,17 +270,18 @@ def _bucket(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     if len(args) != 4:
         raise unknown_construct(node, because="width-bucket-arguments")
     x, low, high, count = (t.expression(arg) for arg in args)
-    ends_known = isinstance(low, Const) and isinstance(high, Const) and isinstance(count, Const)
-    if (
-        not ends_known
-        or not isinstance(count, Const)
-        or not isinstance(count.value, int)
-        or not 0 < count.value <= 10_000
-    ):
+    known = isinstance(low, Const) and isinstance(high, Const) and isinstance(count, Const)
+    if not known or not isinstance(count, Const) or not isinstance(count.value, int) or count.value < 1:
         raise Unsupported(
             "width_bucket takes constant ends and a constant number of buckets",
             because="width-bucket-arguments",
             hint="Write them as numbers: width_bucket(x, 0, 100, 10).",
+        )
+    if count.value > _MOST_BUCKETS:
+        raise Unsupported(
+            f"width_bucket makes {count.value:,} buckets here, the limit is {_MOST_BUCKETS:,}",
+            because="width-bucket-arguments",
+            hint=f"Write a number of buckets up to {_MOST_BUCKETS:,}.",
         )
     assert isinstance(low, Const)
     assert isinstance(high, Const)
