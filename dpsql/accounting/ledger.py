@@ -526,16 +526,18 @@ def redating_of(number: int, entry: Entry) -> Redating | None:
 
 USUAL_LINES = 500
 """The newest lines of a role, by which its usual price is known."""
+_PROFILE = "take_profile"
+"""What is called in the statement that takes one."""
 
 
 def usual_price(entries: Iterable[Entry], role: Role) -> Privacy:
-    """Return the price in the middle of those that a role has paid for recent statements.
+    """Return the price in the middle of those that a role has paid for recent statements, but for profiles.
 
-    Until it has paid any: the most that one may cost.
+    Until it has paid any: the most that one may cost. A profile has its own price, and is taken once an epoch.
     """
     statements: defaultdict[tuple[datetime, str, str], list[Privacy]] = defaultdict(list)
     for entry in entries:
-        if entry.user:  # else an operator's correction
+        if entry.user and _PROFILE not in entry.statement.lower():  # without a user it is an operator's correction
             statements[entry.time, entry.user, entry.statement].append(entry.cost)
     paid = [compose(costs) for costs in statements.values()]
     if not paid:

@@ -12,7 +12,7 @@ Promise: each measurement was charged before the engine was asked, and one that 
 only a `Release` is put into the text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,6 +20,7 @@ from typing import assert_never
 
 from sqlglot import exp
 
+from dpsql.accounting.balance import Balance, afford
 from dpsql.errors import AccountClosed, BudgetExhausted, TrialFailed
 from dpsql.gateway.catalogue.made_up import MadeUp, told_of
 from dpsql.gateway.catalogue.virtual_tables import AccountsStatement, Books, with_accounts
@@ -48,7 +49,7 @@ from dpsql.gateway.session_settings import check_setting, is_clamped, session_di
 from dpsql.gateway.standing import StandingStatement, StandingStatements
 from dpsql.gateway.standing_reading import StandingReading, StandingReadings
 from dpsql.interrupt import PROCESSOR_SECONDS, ended_when_overdue
-from dpsql.policy.model import Preview
+from dpsql.policy.model import Preview, Privacy
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
 from dpsql.rewrite.syntax.read.parse import Wrap
@@ -449,7 +450,10 @@ class Gateway(PlannedQuestions):
         further.extend(self._measuring.told_of_parts(plan))
         if asked.trial is not None:
             further.append(f"Trial: {asked.trial.told(plan.measurements)}")
-        broken = deps.ledger.balance(account(deps.policy, request.asker), request.cancellation).broken
+        balance = deps.ledger.balance(account(deps.policy, request.asker), request.cancellation)
+        if not isinstance(standing, StandingStatement):  # which pays for the periods that are missing
+            further.extend(_refused_now(balance, free.unpaid(plan)))
+        broken = balance.broken
         if broken and any(form_of(part.measurement, part.sql) in broken for part in plan.measurements):
             further.append(
                 "Refused: this form of statement failed by a bug of dpsql; what was answered before stays free"
@@ -524,6 +528,14 @@ class Gateway(PlannedQuestions):
         evaluator = self._deps.evaluator(request.settings, request.asker.user)
         digits = session_digits(request.settings)
         return Reading(evaluator, self._emitter, request.cancellation, clamp, digits, self._profiles.of(request))
+
+
+def _refused_now(balance: Balance, costs: Sequence[Privacy]) -> Iterator[str]:
+    """Yield that the role can't pay for measurements, in the words of the refusal; of all roles' budget nothing is told."""
+    try:
+        afford(balance, costs, ())
+    except (BudgetExhausted, AccountClosed) as refusal:
+        yield f"Refused now: {refusal.message}"
 
 
 def _is_plan_of_rows(analyzed: AnalyzedStatement) -> bool:

@@ -1,5 +1,6 @@
 """What a question usually costs."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
@@ -36,3 +37,11 @@ def test_who_has_paid_nothing_pays_what_a_statement_may_cost(policy: Policy) -> 
     """At the most."""
     role = policy.roles["owner"]
     assert usual_price([], role) == Privacy(role.per_query.epsilon, role.per_query.delta)
+
+
+def test_a_profile_is_no_usual_question(policy: Policy) -> None:
+    """After one and a question each, so many questions were said to be left as profiles could be paid for."""
+    profile = replace(_entry(1, "1/16"), statement="SELECT dpsql.take_profile()")
+    later = replace(_entry(2, "9"), statement="select DPSQL.Take_Profile ( )")
+    assert usual_price([profile, _entry(3, "1/4"), later], policy.roles["owner"]) == Privacy(Fraction(1, 4))
+    assert usual_price([profile], policy.roles["owner"]) == usual_price([], policy.roles["owner"])

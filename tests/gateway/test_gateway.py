@@ -50,6 +50,27 @@ def test_another_epsilon_is_another_question(rides: Memory, new_client: NewClien
     assert costs(client) == [Fraction(1, 4), Fraction(10**12)]
 
 
+def test_an_explanation_says_that_the_budget_does_not_suffice(
+    rides: Memory, policy: Policy, new_client: NewClient
+) -> None:
+    """In the words of the refusal that would come; what was answered before stays free, and nothing is said of it."""
+    role = policy.roles["owner"]
+    poor = replace(role, budget=replace(role.budget, total=Privacy(Fraction("1.5"))), per_query=Privacy(Fraction(1)))
+    client = new_client(rides, policy=replace(policy, roles={**policy.roles, "owner": poor}))
+
+    def told(sql: str) -> str:
+        return str(client.ask(f"EXPLAIN {sql}").rows)
+
+    other = "SELECT count(*) FROM rides"
+    assert "Refused now" not in told(COUNT) + told(other)
+    client.ask(COUNT)
+    assert "Refused now" not in told(COUNT)
+    refused = 'Refused now: the budget of role "owner" has ε = 0.5 left, the statement asks for ε = 1'
+    assert refused in told("SELECT sum(tip) FROM trips")
+    with pytest.raises(DpsqlError, match=r"has ε = 0\.5 left, the statement asks for ε = 1"):
+        client.ask("SELECT sum(tip) FROM trips")
+
+
 def test_the_next_epoch_measures_again(rides: Memory, new_client: NewClient) -> None:
     """After a refresh the same question is paid again; what was charged stays."""
     client = new_client(rides)

@@ -198,3 +198,15 @@ SELECT count(*) FROM rides WHERE paid IN (SELECT unnest(ARRAY['card', 'cash'])) 
 -- what can not be, of columns that are used all the same
 --> answered, 1 measurement
 SELECT count(*), count(CASE WHEN seats = -2 THEN fare END) FROM rides;
+
+-- a list that is written as rows
+--> answered, 1 measurement
+SELECT count(*) FROM rides WHERE seats IN (VALUES (1), (2)) AND paid NOT IN (VALUES ('cash'), ('card'));
+
+-- compared with each of some rows, of which one may be NULL
+--> answered, 1 measurement
+SELECT count(*) FILTER (WHERE seats > ALL (VALUES (1), (2))) AS more, count(*) FILTER (WHERE seats = ANY (VALUES (3), (NULL))) AS some FROM rides;
+
+-- texts that begin with others
+--> answered, 1 measurement
+SELECT paid ^@ 'ca' AS begins, count(*) FROM rides WHERE NOT paid ^@ 'x' GROUP BY 1 ORDER BY 1;

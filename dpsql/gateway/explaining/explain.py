@@ -249,13 +249,17 @@ class Free:
 
     def left(self, priced: PricedPlan) -> Privacy:
         """Return the price of the rest."""
+        return compose(self.unpaid(priced))
+
+    def unpaid(self, priced: PricedPlan) -> list[Privacy]:
+        """Return what each measurement costs that has to be paid."""
         own = [part for scope in priced.scopes for part in scope.parts]
         free = {part.identity for part in own if part.identity in self.read_off or part.identity in self.stored}
         # A choice of C is paid for as long as something that is to be measured waits for it.
         still = {part.bound_by.identity for part in own if part.bound_by is not None and part.identity not in free}
         searches = {part.bound_by.identity for part in own if part.bound_by is not None} - still
         paid = free | searches | self.stored
-        return compose(part.cost for part in priced.measurements if part.identity not in paid)
+        return [part.cost for part in priced.measurements if part.identity not in paid]
 
 
 ALL_TO_PAY = Free({}, frozenset(), ())

@@ -55,7 +55,7 @@ class Constants:
         return value if endless or isinstance(value, IntervalValue) else _finite(value)
 
     def items(self, node: exp.Expr) -> tuple[Const, ...] | None:
-        """Return the elements of a constant array (`ARRAY[…]`, `'{…}'::int[]`, `$1`), None when it is NULL.
+        """Return the elements of a constant array (`ARRAY[…]`, `'{…}'::int[]`, `$1`) or of VALUES, None when it is NULL.
 
         Some may not be finite, or be the texts of such.
         """
@@ -63,6 +63,8 @@ class Constants:
             node = node.this
         if isinstance(node, exp.Array):
             return tuple(self._scalar(item) for item in node.expressions)
+        if isinstance(node, exp.Values) and all(len(row.expressions) == 1 for row in node.expressions):
+            return tuple(self._scalar(row.expressions[0]) for row in node.expressions)
         if isinstance(node, exp.Cast) and _is_label(written_type(node.to).removesuffix("[]")):
             node = exp.cast(node.this.copy(), "text[]", dialect="postgres")
         # '{1,NULL,3}'::int[]  →  to_json('{1,NULL,3}'::int[])  →  [1,null,3], in which a 0.1 is read as a tenth, and not as a

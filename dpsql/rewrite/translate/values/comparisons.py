@@ -379,6 +379,8 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
         raise unknown_construct(node, because="list-form")
     if node.args.get("query"):
         return _of_array(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
+    if len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Values):  # x IN (VALUES (1), (2))
+        return _of_array(t, node.this, t.constants.items(node.expressions[0]), node, op="eq", every=False)
     left, *listed = at_one_clock(t, node.this, *node.expressions)
     written = all(isinstance(item, exp.Literal) or literal_text(item) is not None for item in listed)
     if not written and _is_span(t, left):

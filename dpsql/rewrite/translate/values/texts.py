@@ -19,7 +19,7 @@ from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.dialect import literal_text, written_type
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
-from dpsql.rewrite.translate.values.context import Handler, Translator, unknown_construct
+from dpsql.rewrite.translate.values.context import Handler, Operand, Translator, unknown_construct
 from dpsql.rewrite.translate.values.value_map import MAX_VALUES, map_values, through_shadow
 from dpsql.rewrite.translate.values.zones import on_session_clock
 
@@ -247,7 +247,13 @@ def _substring(t: Translator, node: exp.Expr) -> Expr:
     return substring(t, [part for part in parts if part is not None], node)
 
 
+def _begins(t: Translator, node: exp.Expr) -> Operand:
+    """Translate name ^@ 'a'  →  starts_with(name, 'a')."""
+    return t.operand(exp.Anonymous(this="starts_with", expressions=[node.this.copy(), node.expression.copy()]))
+
+
 REGULAR: Mapping[type[exp.Expr], Handler] = {
+    exp.StartsWith: _begins,
     exp.RegexpLike: _regular,
     exp.RegexpILike: _regular,
     exp.Substring: _substring,
