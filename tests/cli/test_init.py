@@ -341,6 +341,15 @@ def test_a_unit_that_is_no_column_is_refused(hospital: str, tmp_path: Path) -> N
     assert not (tmp_path / "new").exists()
 
 
+def test_a_unit_that_is_no_key_is_told(hospital: str, tmp_path: Path) -> None:
+    """It may be right, where nobody has a table of the patients; or a weight was named."""
+    words = ["init", hospital, "--unit"]
+    key = RUN.invoke(app, [*words, "patient=patients.patient_id", "-d", str(tmp_path / "key")])
+    other = RUN.invoke(app, [*words, "patient=patients.sex", "-d", str(tmp_path / "other")])
+    said = "patients.sex is not the key of patients (patient_id): rows with one value there are one patient's"
+    assert (said in other.stdout, "is not the key" in key.stdout) == (True, False)
+
+
 def test_a_table_named_like_a_path(tmp_path: Path) -> None:
     """A table's name can't lead out of the directory."""
     with duckdb.connect(tmp_path / "x.duckdb") as connection:

@@ -60,7 +60,13 @@ class Units:
         self._lines: dict[str, str] = {}
         unit = f"{table}.{column}"
         # The units' own table has a row for each, so that max_rows is known without a look at the records.
-        alone = tables[table].key == (column,)
+        key = tables[table].key
+        alone = key == (column,)
+        self.said = (
+            (f"{unit} is not the key of {table} ({', '.join(key)}): rows with one value there are one {kind}'s",)
+            if key and not alone
+            else ()
+        )
         self._lines[table] = self._line("column", column, alone=alone) + _DASHBOARDS.format(kind=yaml_name(kind))
         for name, other_table in tables.items():
             if name != table and (own := _pointing(other_table, unit)) is not None:
@@ -371,7 +377,8 @@ def init(
     copy = (_COPIED,) if isinstance(source, CopiedDatabase) else copy
     if growing and not copy:
         copy = (_GROWING,)
-    for line in (*_told(chosen), *advice, *_places(chosen), *copy, _NEXT):
+    of_units = () if units is None else units.said
+    for line in (*_told(chosen), *of_units, *advice, *_places(chosen), *copy, _NEXT):
         typer.echo(line)
 
 
