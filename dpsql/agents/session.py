@@ -85,7 +85,7 @@ class Login:
                 words, autocommit=True, connect_timeout=_PATIENCE, application_name="dpsql mcp"
             )
         except (psycopg.Error, UnicodeError) as failed:
-            raise AgentRefused(f"not logged in to dpsql: {_first_line(failed)} {self.advice}") from None
+            raise AgentRefused(f"not logged in to dpsql: {_words_of(failed)} {self.advice}") from None
         return AgentSession(connection)
 
 
@@ -200,7 +200,7 @@ def error_text(failed: psycopg.Error) -> str:
     """Return an error as one text: the mistake, by which rule, and what to write instead."""
     said = failed.diag
     if said.message_primary is None:
-        return f"dpsql did not answer: {_first_line(failed)}"
+        return f"dpsql did not answer: {_words_of(failed)}"
     by_rule = (said.message_detail or "").startswith(_RULE)
     place = f", at character {said.statement_position}" if said.statement_position else ""
     parts = [f"Refused ({said.sqlstate}{place}): {for_agents(said.message_primary)}."]
@@ -228,8 +228,11 @@ def for_agents(text: str) -> str:
     return text
 
 
-def _first_line(failed: Exception) -> str:
-    return (str(failed).strip().splitlines() or [type(failed).__name__])[-1]
+def _words_of(failed: Exception) -> str:
+    """Return the last of what libpq says, with the lines that belong to it, which are indented."""
+    lines = str(failed).strip().splitlines() or [type(failed).__name__]
+    begin = max((place for place, line in enumerate(lines) if not line.startswith("\t")), default=0)
+    return " ".join(line.strip() for line in lines[begin:])
 
 
 # Sessions that last for a conversation, so that temporary tables and settings do: of one log-in, and nobody else's.

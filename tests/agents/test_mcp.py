@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -478,3 +479,13 @@ def test_what_would_be_unsafe_does_not_start(arguments: list[str], said: str) ->
     assert ended.returncode == 1
     assert said in ended.stderr
     assert ended.stdout == ""
+
+
+def test_who_does_not_reach_dpsql_hears_where_it_was_looked_for() -> None:
+    """The last line of what libpq says was kept alone: is the server running?"""
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+    with pytest.raises(
+        AgentRefused, match=rf"port {port} failed: Connection refused Is the server running on that host"
+    ):
+        asyncio.run(Login(f"host=127.0.0.1 port={port} user=ana").opened())
