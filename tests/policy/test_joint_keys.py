@@ -109,3 +109,27 @@ def test_mistakes_are_told(tmp_path: Path, old: str, new: str, line: str) -> Non
     """Where they stand, with what is allowed."""
     told = mistakes(tmp_path, _written(tmp_path, old, new))
     assert any(line in mistake for mistake in told), told
+
+
+_ROWS = {
+    "visits.yaml": "table: visits\nkey: visit\nprivacy_units: {passenger: {column: person, max_rows: MOST}}\n"
+    "columns: {visit: {type: integer}, person: {type: integer}}\n",
+    "results.yaml": "table: results\nprivacy_units: {passenger: {column: visit, max_rows: 8}}\n"
+    "columns: {visit: {type: integer, references: visits.visit}}\n",
+}
+
+
+def test_a_column_that_names_rows_names_no_unit(tmp_path: Path) -> None:
+    """Visits were protected, and not passengers, and nothing said so; where each has one visit it is the same."""
+    config = write_files(tmp_path)
+    said = (
+        'results.yaml:2: privacy_units.passenger.column: is "visit", which references visits.visit: that names a row there, '
+        'of which a unit has many; write "through: visit"'
+    )
+    for most in ("4", "auto", "1"):
+        for name, text in _ROWS.items():
+            (config.parent / "schemas" / name).write_text(text.replace("MOST", most), encoding="utf-8")
+        if most == "1":
+            assert load(config, {}).policy.tables["results"].units["passenger"].column == "visit"
+        else:
+            assert any(said in mistake for mistake in mistakes(tmp_path, config))

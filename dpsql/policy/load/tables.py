@@ -330,11 +330,26 @@ def unit_of(kind: str, file: SchemaFile, others: Mapping[str, SchemaFile]) -> Un
         up_to=unit.max_rows.up_to(file.shape.expected_rows),
     )
     if unit.through is None:
+        _refuse_names_of_rows(kind, first, file, others)
         return bound
     reference = _unit_through(kind, names, file, others)
     if reference is None:
         return None
     return replace(bound, through=reference, further=tuple(further))
+
+
+def _refuse_names_of_rows(kind: str, name: str, file: SchemaFile, others: Mapping[str, SchemaFile]) -> None:
+    """Note that a column is said to name units, and references a table in which each has many rows: it names these."""
+    pointed = referenced_columns(file, (name,), others)
+    target = None if pointed is None else others.get(pointed[0])
+    theirs = None if target is None else target.units.get(kind)
+    if pointed is None or theirs is None or theirs.column in pointed[1] or theirs.max_rows.usual() == 1:
+        return
+    place = f"{pointed[0]}.{', '.join(pointed[1])}"
+    file.wrong(
+        ("privacy_units", kind, "column"),
+        f'is "{name}", which references {place}: that names a row there, of which a unit has many; write "through: {name}"',
+    )
 
 
 def _unit_column(kind: str, name: str, path: tuple[str, ...], file: SchemaFile) -> bool:
