@@ -61,7 +61,7 @@ def leave_out_hidden(select: exp.Select) -> None:
     SELECT coalesce(c.v, 0)  →  SELECT c.v
     """
     item = select.parent
-    join = item.parent if isinstance(item, exp.Subquery) else None
+    join = item.parent if isinstance(item, exp.Subquery) and item.args.get("alias") else None
     if item is None or not isinstance(join, exp.Join):
         return
     if join.args.get(OF_NOBODY):
