@@ -451,7 +451,8 @@ class Gateway(PlannedQuestions):
         if asked.trial is not None:
             further.append(f"Trial: {asked.trial.told(plan.measurements)}")
         balance = deps.ledger.balance(account(deps.policy, request.asker), request.cancellation)
-        if not isinstance(standing, StandingStatement):  # which pays for the periods that are missing
+        # What a target costs is known once it is met; a standing statement pays for the periods that are missing.
+        if plan.aim is None and not isinstance(standing, StandingStatement):
             further.extend(_refused_now(balance, free.unpaid(plan)))
         broken = balance.broken
         if broken and any(form_of(part.measurement, part.sql) in broken for part in plan.measurements):

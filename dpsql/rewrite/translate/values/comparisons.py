@@ -379,9 +379,7 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
         raise unknown_construct(node, because="list-form")
     if node.args.get("query"):
         return _of_array(t, node.this, values_of(t, node.args["query"]), node, op="eq", every=False)
-    if len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Values):  # x IN (VALUES (1), (2))
-        return _of_array(t, node.this, t.constants.items(node.expressions[0]), node, op="eq", every=False)
-    left, *listed = at_one_clock(t, node.this, *node.expressions)
+    left, *listed = at_one_clock(t, node.this, *_elements(node))
     written = all(isinstance(item, exp.Literal) or literal_text(item) is not None for item in listed)
     if not written and _is_span(t, left):
         return _joined([compare_nodes(t, "eq", left, item, node) for item in listed], every=False)
@@ -390,6 +388,14 @@ def _in(t: Translator, node: exp.Expr) -> Expr:
         x = t.expression(left)
         return _joined([compare(t, "eq", x, item, node) for item in items], every=False)
     return _listed(t, left, [item for item in items if isinstance(item, Const)], node)
+
+
+def _elements(node: exp.Expr) -> Sequence[exp.Expr]:
+    """Return what a list has, which may be written as rows: x IN (VALUES (1), (2)) is x IN (1, 2)."""
+    only = node.expressions[0] if len(node.expressions) == 1 else None
+    rows = only.expressions if isinstance(only, exp.Values) else []
+    plain = rows and all(len(row.expressions) == 1 for row in rows)
+    return [row.expressions[0] for row in rows] if plain else node.expressions
 
 
 def _is_span(t: Translator, node: exp.Expr) -> bool:
