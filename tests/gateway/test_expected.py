@@ -101,19 +101,48 @@ def test_what_is_told_before_is_what_is_told_beside(policy: Policy, new_client: 
 
     Before, it is within what is told in four of five epochs: once in ten C follows noise that looks like heavy riders.
     """
-    engine = Memory(policy)
-    made = Maker(3)
-    engine.fill("rides", [made.row(policy.tables["rides"]) | {"rider": n // 4} for n in range(4_000)])
-    client = new_client(engine, policy=with_epsilon(with_chosen_rows(policy, "rides", "passenger"), Fraction(1)))
+    client = _client_of_units(4, Fraction(1), policy, new_client)
     asked = "SELECT count(*) FROM rides WHERE seats > 1"
     (before,) = _lines(client, asked)
-    least, most = map(float, re.findall(r"±([0-9.e+]+)", before))
-    margins = []
-    for epoch in range(5):
-        client.ledger.advance(f"epoch {epoch}")
-        ((_, margin),) = client.ask(asked.replace(" FROM", ", dpsql.margin(count(*)) FROM")).rows
-        margins.append(float(str(margin)))
+    least, most = _range(before)
+    margins = _margins(client, asked, epochs=5)
     assert sum(least <= margin <= most for margin in margins) >= 4
     (after,) = _lines(client, asked)
     assert "as released for these rows before" in after
-    assert float(re.findall(r"±([0-9.e+]+)", after)[0]) == pytest.approx(float(str(margin)), rel=0.02)
+    assert _margin(after) == pytest.approx(margins[-1], rel=0.02)
+
+
+@pytest.mark.parametrize("asked", ["count(*)", "avg(fare)"])
+def test_the_range_holds_what_margins_say_of_rows_that_are_not_seen(
+    asked: str, policy: Policy, new_client: NewClient
+) -> None:
+    """Noise alone is a part of them: where units have twenty rows, some may have sixty-four, unseen."""
+    client = _client_of_units(20, Fraction(10), policy, new_client)
+    (before,) = _lines(client, f"SELECT {asked} FROM rides")
+    _, most = _range(before)
+    margins = _margins(client, f"SELECT {asked} FROM rides", epochs=20)
+    assert sum(margin <= most for margin in margins) >= 16
+
+
+def _client_of_units(rows: int, epsilon: Fraction, policy: Policy, new_client: NewClient) -> Client:
+    """Return a client of 4,000 rows, of so many each unit, for which C is chosen."""
+    engine, made = Memory(policy), Maker(3)
+    engine.fill("rides", [made.row(policy.tables["rides"]) | {"rider": n // rows} for n in range(4_000)])
+    return new_client(engine, policy=with_epsilon(with_chosen_rows(policy, "rides", "passenger"), epsilon))
+
+
+def _range(line: str) -> tuple[float, float]:
+    """Return the margin for the least that C may be, and for the most."""
+    least, most = re.findall(r"±([0-9.,e+-]+)", line)
+    return float(least.replace(",", "")), float(most.replace(",", ""))
+
+
+def _margins(client: Client, asked: str, epochs: int) -> list[float]:
+    """Return what margins are beside the answers of so many epochs."""
+    told = asked.replace("SELECT ", "SELECT dpsql.margin(").replace(" FROM", ") FROM", 1)
+    margins = []
+    for epoch in range(epochs):
+        client.ledger.advance(f"epoch {epoch}")
+        ((margin,),) = client.ask(told).rows
+        margins.append(float(str(margin)))
+    return margins

@@ -30,7 +30,7 @@ from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound, RowsPerUnit
 from dpsql.privacy.measurement.sums import CountOf, Sums
 from dpsql.privacy.mechanisms.gaussian_selection import GaussianSelection
-from dpsql.privacy.release.noisy_ladder import chosen_by
+from dpsql.privacy.release.noisy_ladder import chosen_by, doubt_to_expect
 from dpsql.privacy.release.release import NOTHING_KNOWN, Profile, Release
 from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.ir.relation import reads_all, tables_below
@@ -67,23 +67,30 @@ def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None
     measured, search = part.measurement, part.bound_by
     if not isinstance(measured, (Sums, Histogram)) or search is None:
         return None
-    paid, groups = float(measured.epsilon), max(len(measured.groups.grouped), 1)
+    if not isinstance(search.measurement, RowsPerUnit):
+        raise InternalError
+    ladder, paid, groups = search.measurement, float(measured.epsilon), max(len(measured.groups.grouped), 1)
     if (release := known.releases.get(search.identity)) is not None:
-        if not isinstance(search.measurement, RowsPerUnit):
-            raise InternalError
-        chosen = chosen_by(search.measurement, release.numbers[0], measured, groups, paid=paid)
+        chosen = chosen_by(ladder, release.numbers[0], measured, groups, paid=paid)
         return ForeseenBound(chosen, None, "as released for these rows before")
-    last = search.measurement.rungs[-1] if isinstance(search.measurement, RowsPerUnit) else _MUCH
     of_table = known.profile.of(measured.bound.unit.table) if measured.bound.once else None
     told = measured.bounds_rows and measured.bound.form is not Form.EUCLIDEAN  # of lengths a profile says nothing
     if of_table is None or of_table.ladder is None or not told:
         # No C lies above the last rung of the ladder by which it is chosen.
-        least, most = (ChosenBound(min(rows, last), 0) for rows in (_LEAST, _MUCH))
-        return ForeseenBound(least, most, f"{_LEAST} if units have a row or two each, {_MUCH} if some have a hundred")
+        least, most = (min(rows, ladder.rungs[-1]) for rows in (_LEAST, _MUCH))
+        doubted = ChosenBound(most, 0, doubt_to_expect(ladder, most))
+        return ForeseenBound(
+            ChosenBound(least, 0), doubted, f"{_LEAST} if units have a row or two each, {_MUCH} if some have a hundred"
+        )
     chosen = of_table.ladder.chosen(measured, groups, paid=paid)
     if reads_all(measured.relation, measured.where):
         return ForeseenBound(chosen, None, "by the profile")
-    return ForeseenBound(ChosenBound(min(_LEAST, chosen.rows), 0), chosen, "that of all rows at most, by the profile")
+    doubt = max(chosen.doubt, doubt_to_expect(ladder, chosen.rows))
+    return ForeseenBound(
+        ChosenBound(min(_LEAST, chosen.rows), 0),
+        replace(chosen, doubt=doubt),
+        "that of all rows at most, by the profile",
+    )
 
 
 # The lines of EXPLAIN about rows that a role does not see.

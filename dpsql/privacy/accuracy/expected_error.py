@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 
-from dpsql.privacy.accuracy.margin import Margins, distinct_half_width, least_told
+from dpsql.privacy.accuracy.margin import Margins, distinct_half_width, largest_share, least_told
 from dpsql.privacy.features.feature import ONE, Readout, Shape, add_weights, scale_weights
 from dpsql.privacy.features.known_statistics import ANYWHERE, noise_ratio, statistic
 from dpsql.privacy.measurement.histogram import Histogram
@@ -143,11 +143,18 @@ def _ranks(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Iterator[E
     buckets = plan.parts[output.part]
     if not isinstance(buckets, Histogram):
         return
+    cut = 0.0
     if output.part in bounds:
-        buckets = buckets.settled(bounds[output.part].rows)
+        bound = bounds[output.part]
+        buckets, cut = (
+            buckets.settled(bound.rows),
+            (bound.cut + bound.doubt) / largest_share(len(buckets.groups.grouped)),
+        )
     for q in buckets.points:
-        ranks = buckets.ranks(q)
-        if ranks is not None:
+        noise = buckets.ranks(q)
+        if noise is not None:
+            # All rows that a C takes off may lie on one side.
+            ranks = math.hypot(noise, float(max(q, 1 - q)) * cut)
             name = "median" if 2 * q == 1 else f"{float(q):g}-quantile"
             yield ExpectedError(f"{name}({describe(buckets.x.expr)})", ranks, None, " ranks")
 

@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import hypot, inf, sqrt
+from math import exp, hypot, inf, sqrt
 
 from dpsql.accounting.zcdp import rho_of
 from dpsql.privacy.accuracy.margin import largest_share
@@ -173,7 +173,26 @@ class NoisyLadder:
         """Return whether fewer rows count than so many times those that units at the next rung may have, unseen."""
         seen = zip(self.cells[: top + 1], self.rungs, strict=False)
         counted = sum(units * min(rung, rows) for units, rung in seen)
-        return counted < times * SEEN * self.deviation * self.rungs[min(top + 1, len(self.rungs) - 1)]
+        return counted < _enough(self.deviation, self.rungs[min(top + 1, len(self.rungs) - 1)], times)
+
+
+def doubt_to_expect(search: RowsPerUnit, rows: int) -> int:
+    """Return the doubt of a C of so many rows, on average over the ladder's noise, where nobody has more.
+
+    The two cells above hold noise alone, z with P(|z| > t) = exp(−t/b), and count by max(z + m, 0): that is m + b/2·exp(−m/b)
+    on average, and b/2·exp(m/b) for an m below 0.
+    """
+    scale, expected = float((_NOISE if search.is_by_length else 1) / search.epsilon), search.relation.expected_rows
+    deviation, above = sqrt(2) * scale, [rung for rung in search.rungs if rung > rows]
+    few = expected is not None and above and expected < _enough(deviation, above[0], FEW)
+    in_doubt = [more * deviation for more in (DOUBT_OF_FEW if few else DOUBT)]
+    units = [max(more, 0.0) + scale / 2 * exp(-abs(more) / scale) for more in in_doubt]
+    return math.ceil(sum(number * (rung - rows) for number, rung in zip(units, above, strict=False)))
+
+
+def _enough(deviation: float, next_rung: int, times: float) -> float:
+    """Return how many rows are so many times those that units at the next rung may have without being seen."""
+    return times * SEEN * deviation * next_rung
 
 
 def powers_of_two(last: int) -> list[int]:
@@ -260,7 +279,7 @@ class NoisyPairs:
         errors = [hypot(of * matters, c * noise) for of, c in zip(lost, bounds, strict=True)]
         rows = bounds[errors.index(min(errors))]
         counted = sum(n * min(1.0, rows / rung) for n, rung in zip(self.rows[: top + 1], rungs, strict=False))
-        few = counted < FEW * SEEN * deviation * next_rung
+        few = counted < _enough(deviation, next_rung, FEW)
         return ChosenBound(
             rows,
             math.ceil(self._cut(top, rows)),
