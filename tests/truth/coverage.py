@@ -45,6 +45,8 @@ class Covered:
     missing: float
     """The share of answers that are NULL, or without a margin."""
     answers: int
+    warned: float = 0.0
+    """The share of answers beside which a NOTICE says that margins may be too narrow."""
 
     @property
     def fails(self) -> bool:
@@ -57,10 +59,11 @@ def covered(place: Place, asked: Asked, epsilon: Fraction, answers: int = ANSWER
     if profile:
         place.client(epsilon).ask("SELECT dpsql.take_profile()")
     repeated, true = place.repeated(asked, epsilon, None, f"dpsql.margin({asked.value})"), place.true(asked)
-    pairs, silent, number = list[tuple[float, float]](), 0, 0
+    pairs, silent, number, warned = list[tuple[float, float]](), 0, 0, 0
     for _ in range(answers):
         told, notices = repeated.answer_with_notices()
         said = any(words in notice for notice in notices for words in _SAID)
+        warned += said
         for key, (exact, *_) in asked_for(asked, true, told).items():
             number += 1
             value, margin = told.get(key, (None, None))
@@ -73,7 +76,7 @@ def covered(place: Place, asked: Asked, epsilon: Fraction, answers: int = ANSWER
         share, width = float(np.mean(errors <= margins)), float(np.median(margins) / np.quantile(errors, 0.95))
     of = (asked.data.name, asked.question, asked.where, float(epsilon))
     asked_of = max(number, 1)  # a ranking may have no group
-    return Covered(*of, share, silent / asked_of, width, 1 - len(pairs) / asked_of, answers)
+    return Covered(*of, share, silent / asked_of, width, 1 - len(pairs) / asked_of, answers, warned / answers)
 
 
 def cells(

@@ -16,8 +16,9 @@ from tests.truth.coverage import Covered, cells, covered, told
 from tests.truth.data_sets import DATA_SETS, FLIGHTS, LABS, PATIENTS
 
 _LEAST = 0.935
-_WIDE, _WIDER = 1.5, 4.0
-"""How many times as wide as the 95 % quantile of errors margins are at most: of means, and where what is cut off counts."""
+_WIDE, _WIDER, _OF_FEW = 1.5, 3.0, 12.0
+"""How many times as wide as the 95 % quantile of errors margins are at most: of means, where what is cut off counts, and where
+a NOTICE mostly says that units are too few for heavy ones among them to be seen. What these might have is allowed for there."""
 _DISTINCT = "count(DISTINCT {owner})"
 _MEANS = ("avg({a})", "variance({a})", _DISTINCT)
 CELLS = [
@@ -78,9 +79,13 @@ def served() -> Iterator[Served]:
     ("asked", "epsilon"), CELLS, ids=lambda one: one.value + one.where if isinstance(one, Asked) else str(one)
 )
 def test_the_truth_is_within_the_margin(asked: Asked, epsilon: Fraction, served: Served) -> None:
-    """In 93.5 of 100 answers at least, for who knows the table's profile; and margins are not far too wide."""
+    """In 93.5 of 100 answers at least, for who knows the table's profile; and margins are not far too wide.
+
+    A quantile's margin is in values, of which as many as the ranks that may be missing can lie anywhere: of it that is not asked.
+    """
     answers = 500 if "median" in asked.question else 2_000
     seen = covered(served(asked.data), asked, epsilon, answers, profile=True)
     assert seen.share >= _LEAST - (0.02 if seen.answers < 2_000 else 0)
-    assert seen.width <= (_WIDE if asked.question in _MEANS else _WIDER)
+    if "median" not in asked.question:
+        assert seen.width <= (_OF_FEW if seen.warned > 1 / 2 else _WIDE if asked.question in _MEANS else _WIDER)
     assert seen.missing < 1 / 2
