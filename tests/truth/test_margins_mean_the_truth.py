@@ -17,8 +17,8 @@ from tests.truth.data_sets import DATA_SETS, FLIGHTS, LABS, PATIENTS
 
 _LEAST = 0.935
 _WIDE, _WIDER, _OF_FEW = 1.5, 3.0, 12.0
-"""How many times as wide as the 95 % quantile of errors margins are at most: of means, where what is cut off counts, and where
-a NOTICE mostly says that units are too few for heavy ones among them to be seen. What these might have is allowed for there."""
+"""How many times as wide as the 95 % quantile of errors margins are at most: of means, where what is cut off counts, and
+where a NOTICE mostly says that units are too few for heavy ones to be seen. What these might have is allowed for there."""
 _DISTINCT = "count(DISTINCT {owner})"
 _MEANS = ("avg({a})", "variance({a})", _DISTINCT)
 CELLS = [
@@ -81,7 +81,7 @@ def served() -> Iterator[Served]:
 def test_the_truth_is_within_the_margin(asked: Asked, epsilon: Fraction, served: Served) -> None:
     """In 93.5 of 100 answers at least, for who knows the table's profile; and margins are not far too wide.
 
-    A quantile's margin is in values, of which as many as the ranks that may be missing can lie anywhere: of it that is not asked.
+    Not so of a quantile's, which depend on where the values lie.
     """
     answers = 500 if "median" in asked.question else 2_000
     seen = covered(served(asked.data), asked, epsilon, answers, profile=True)
