@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from typing import Any
 
 from dpsql.agents.session import AgentRefused, AgentSession, RefusedForm, Sessions, for_agents
@@ -94,6 +95,11 @@ class Wishes:
 NO_WISHES = Wishes()
 
 
+def _alone(table: str) -> str:
+    """Return the name of a table without its schema."""
+    return table.rpartition(".")[2]
+
+
 async def tell_tables(sessions: Sessions, table: str | None) -> _Found:
     """Return the tables that the role may use, or one of them; only aggregates of protected ones are answered.
 
@@ -102,7 +108,10 @@ async def tell_tables(sessions: Sessions, table: str | None) -> _Found:
     async with sessions.session() as session:
         tables = await session.rows(_TABLES, (table,))
         if table is not None and not tables:
-            raise AgentRefused(f"there is no table {json.dumps(table)} that you may use; describe() lists them")
+            named = {_alone(name): name for name, *_ in await session.rows(_TABLES, (None,))}
+            close = get_close_matches(_alone(table), named, n=1)
+            asked = f"; did you mean {json.dumps(named[close[0]])}?" if close else ";"
+            raise AgentRefused(f"there is no table {json.dumps(table)} that you may use{asked} describe() lists them")
         columns = await session.rows(_COLUMNS, (table,))
         references = await session.rows(_REFERENCES)
         ((kind,),) = await session.rows(_KIND)

@@ -120,6 +120,7 @@ def test_an_agent_finds_its_way_over_standard_input(served: Site, lure: str) -> 
             assert columns["fare"] == {"type": "double precision", "bounds": [0, 150], "description": lure}
             assert columns["payment_type"] == {"type": "text", "values": ["cash", "credit card"], "nullable": True}
             assert tables["trips"]["references"] == ["(pickup_zone) REFERENCES zones(zone_id)"]
+            assert 'did you mean "trips"? describe() lists them' in await _refusal(call, "describe", table="core.trip")
             planned = await call("plan", statement=f"{COUNT} WHERE fare > 20;", details=True)
             assert planned["epsilon"] == 1000
             assert planned["margins"][0]["output"] == "count(*)"

@@ -413,6 +413,9 @@ def test_other_schemas_of_a_file_are_named(tmp_path: Path) -> None:
     done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path), "--schema", "sales"])
     assert done.exit_code == 0, done.output
     assert "table: sales.orders\n" in (tmp_path / "sales" / "orders.yaml").read_text()
+    done = RUN.invoke(app, ["init", str(tmp_path / "x.duckdb"), "--directory", str(tmp_path), "--schema", "sale"])
+    assert (done.exit_code, "no table is in the schema sale" in done.stderr) == (1, True)
+    assert "There are tables in sales." in done.stderr
 
 
 def test_a_version_that_is_not_admitted_is_told_first(

@@ -126,7 +126,16 @@ def test_a_file_that_is_no_schema(tmp_path: Path, content: bytes, line: str) -> 
 
 def test_a_missing_configuration(tmp_path: Path) -> None:
     """The file itself may not be there."""
-    assert mistakes(tmp_path, tmp_path / "none.yaml") == ["none.yaml:1: can't be read: No such file or directory"]
+    with pytest.raises(ConfigError, match=r"none\.yaml: there is no such file$") as raised:
+        load(tmp_path / "none.yaml")
+    assert "docs/configuration.md has a whole one to begin with" in (raised.value.hint or "")
+
+
+@pytest.mark.parametrize(("written", "meant"), [("datetime", "timestamp"), ("String", "text"), ("int64", "bigint")])
+def test_a_type_as_another_system_calls_it(tmp_path: Path, written: str, meant: str) -> None:
+    """The hint is what it is here, whichever word looks like it."""
+    path = write_files(tmp_path, {"schemas/trips.yaml": ("type: timestamp", f"type: {written}")})
+    assert any(f'did you mean "{meant}"?' in line for line in mistakes(tmp_path, path))
 
 
 def test_an_empty_directory_of_schemas(tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ def read_postgres(dsn: str, schemas: Collection[str] | None = ()) -> Catalogue:
     except psycopg.Error as failure:
         raise ConfigError("the PostgreSQL server can't be asked", hint=str(failure).splitlines()[0]) from None
     whole = [row for row in columns if not row[4]]
+    _require(schemas, {row[2] for row in whole})
     wanted = [row for row in whole if row[1] or schemas is None or row[2] in schemas]
     elsewhere: dict[str, dict[str, None]] = {}
     for row in whole:
@@ -154,6 +155,16 @@ def read_postgres(dsn: str, schemas: Collection[str] | None = ()) -> Catalogue:
         version,
         searched=_searched(paths, () if given or list(searched) == [PUBLIC] else searched),
     )
+
+
+def _require(schemas: Collection[str] | None, there: Collection[str]) -> None:
+    """Refuse schemas without tables: a name with a mistake in it would find nothing, in silence."""
+    missing = [name for name in schemas or () if name not in there]
+    if missing:
+        raise ConfigError(
+            f"no table is in the schema {', '.join(missing)}",
+            hint=f"There are tables in {', '.join(sorted(there)) or 'none'}.",
+        )
 
 
 def _candidates(columns: list[_Column], keys: list[_Key]) -> Mapping[str, int]:
@@ -413,7 +424,9 @@ def _catalogue(rows: Iterable[_Row], schemas: Collection[str] | None) -> Catalog
     tables: dict[str, dict[str, CatalogueColumn]] = {}
     elsewhere: dict[str, dict[str, None]] = {}
     unnamed: dict[str, None] = {}
-    for is_visible, schema, table, column, kind in rows:
+    seen = list(rows)
+    _require(schemas, {schema for _, schema, *_ in seen})
+    for is_visible, schema, table, column, kind in seen:
         name = table if is_visible else f"{schema}.{table}"
         wanted = is_visible or ((schemas is None or schema in schemas) and schema.lower() != PUBLIC)
         # One dot where a schema stands before the name, else none: any other is in a name, and can't be told from that.

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dpsql.errors import InternalError
+from dpsql.errors import ConfigError, InternalError
 from dpsql.policy.config import Config
 from dpsql.policy.load.document import Document, Mistakes, expand, read_document, suggestion
 from dpsql.policy.load.operation import Operation, engine_of, ldap_of, ledger_of, listen_of, shadow_of, snapshot_of
@@ -18,6 +18,10 @@ from dpsql.policy.model import PUBLIC, Policy, TableName, fingerprint, schemas_o
 
 __all__ = ["load"]
 
+_BEGIN = (
+    "Name a configuration with --config, or write one: docs/configuration.md has a whole one to begin with, and dpsql init "
+    "DATABASE writes a schema file for each table."
+)
 _YAML = (".yaml", ".yml")
 
 
@@ -27,6 +31,8 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Config:
     Raises:
         ConfigError: with one line per mistake: file, line, the value, and what is allowed.
     """
+    if not path.exists():
+        raise ConfigError(f"{path}: there is no such file", hint=_BEGIN)
     mistakes = Mistakes()
     # Mistakes are collected and not raised: what is wrong is left out, and all else is checked nevertheless. `settle` raises
     # once, so that nobody has to correct a file ten times.

@@ -225,6 +225,26 @@ def verifier(text: str) -> str:
     return text
 
 
+_ELSEWHERE = {
+    "datetime": "timestamp",
+    "string": "text",
+    "str": "text",
+    "object": "text",
+    "category": "text",
+    "float": "double precision",
+    "double": "double precision",
+    "float32": "real",
+    "float64": "double precision",
+    "number": "numeric",
+    "money": "numeric",
+    "int16": "smallint",
+    "int32": "integer",
+    "int64": "bigint",
+    "tinyint": "smallint",
+}
+"""What other systems call types that go by another name here."""
+
+
 def column_type(text: str) -> tuple[SqlType, str]:
     """Read a type: what it is to the analysis, and as the shadow's DDL writes it."""
     match = _TYPE.fullmatch(" ".join(text.lower().split()))
@@ -232,7 +252,7 @@ def column_type(text: str) -> tuple[SqlType, str]:
     kind = TYPE_NAMES.get(name)
     if match is None or kind is None:
         told = f"must be one of {', '.join(_NAMED)}, varchar(n), char(n), numeric(p, s)"
-        raise ValueError(f"{told}{_meant(name or text, TYPE_NAMES)}")
+        raise ValueError(f"{told}{_meant(_ELSEWHERE.get(name or text.lower(), name or text), TYPE_NAMES)}")
     precision, scale = match[2], match[3]
     if kind is SqlType.CHARACTER:
         return kind, _of_characters(name, precision, scale)

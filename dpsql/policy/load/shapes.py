@@ -705,7 +705,7 @@ def _message(kind: type[StrictShape], document: Document, error: ErrorDetails) -
             return "must be one value, not a list or a mapping"
         case "too_short" | "too_long":
             wanted = error["ctx"].get("min_length", error["ctx"].get("max_length"))
-            return f"has {len(given)} entries; {wanted} needed"
+            return f"has {len(given)} {'entry' if len(given) == 1 else 'entries'}; {wanted} needed"
         case other:
             return _CONTAINERS.get(other, error["msg"])
 

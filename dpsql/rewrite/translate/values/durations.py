@@ -50,6 +50,7 @@ def part(duration: Duration, field: str) -> Expr:
         raise Unsupported(
             f"extract takes one of {', '.join(_PARTS)} of the time between two others",
             because="field-of-elapsed",
+            hint="Of years and months it is extract(year FROM age(t, u)).",
         )
     return _part_of_number(micros_of(duration), field)
 
