@@ -11,15 +11,16 @@ from fractions import Fraction
 from functools import partial
 from typing import assert_never
 
-from dpsql.errors import InternalError, Unsupported
+from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.policy.model import Column, SqlType, Value
+from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.kept_columns import KeptColumns, nothing_kept
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.logical import are_exact_numbers, equation
-from dpsql.rewrite.functions.table import function_of
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Facts, Ref
+from dpsql.rewrite.functions.table import decimals_computed, decimals_of, function_of, integral, step_of
+from dpsql.rewrite.ir.expr import Apply, Const, Expr, Facts, Ref, refs
 from dpsql.rewrite.ir.relation import Relation, columns_read
 
 # How a stored column is read: by a cast to its declared type that can neither fail nor make two values one.
@@ -137,6 +138,8 @@ def _text(column: str, declared: Column, dialect: Dialect) -> str:
 
 _LONGEST = 400_000
 """Characters of one expression: as many as it takes to find a number between 1,000 others."""
+_EXACT = 2**50
+"""Whole numbers up to it are exact in double precision, and those beside them are a few units of it away at most."""
 _MOST = 4096
 """Texts about columns that are remembered: those of policies stay, and those that statements make come and go."""
 
@@ -316,17 +319,57 @@ class Emitter:
         return f"{raw} IN ({', '.join(texts)})" if values else "FALSE"
 
     def _apply(self, expr: Apply, *, computed: bool) -> str:
-        short = self._unclamped_comparison(expr) or self._equation_of_texts(expr)
+        short = self._unclamped_comparison(expr) or self._equation_of_texts(expr) or self._of_multiples(expr)
         if short is not None:
             return short
         function = function_of(expr)
         if function.looks_up:
             return self._looked_up(expr, function)
         inside = function.needs_bounds or (computed and expr.type is not SqlType.BOOLEAN)
-        args = [self.sql(arg, computed=inside) for arg in expr.args]
+        args = [
+            self._settled(arg, computed=inside) if function.settles else self.sql(arg, computed=inside)
+            for arg in expr.args
+        ]
         if function.in_64_bits and expr.type.is_integer:
             args = [self.cast(arg, SqlType.BIGINT) for arg in args]
         return _not_too_long(function.emit(args, expr, self.dialect))
+
+    def _settled(self, arg: Expr, *, computed: bool) -> str:
+        """Return a number; one that is computed of decimals has the digits that it should, to be compared or cut off.
+
+        price - discount  →  (floor((s0."price" - s0."discount") * 1e2 + 0.5e0) / 1e2), which is 14.99 of 19.99 and 5.00
+        """
+        text, decimals = self.sql(arg, computed=computed), decimals_computed(arg)
+        if decimals is None or not self._has_room(arg, decimals):
+            return text
+        return f"({self._multiple(text, decimals)} / 1e{decimals})"
+
+    def _multiple(self, text: str, decimals: int) -> str:
+        """Return how many whole steps of so many decimals a number is, which is near one of them: so halves do not matter."""
+        return self.dialect.floor(f"{text} * 1e{decimals} + {self.double(Fraction(1, 2))}")
+
+    def _has_room(self, arg: Expr, decimals: int) -> bool:
+        """Return whether double precision tells numbers of so many decimals apart, however they are computed."""
+        try:
+            interval = facts(arg, self.declared.env(refs(arg))).interval
+        except (MissingBounds, Unsupported):  # only a condition beside it says that it can be computed
+            return False
+        return interval is not None and interval.magnitude * 10**decimals < _EXACT
+
+    def _of_multiples(self, expr: Apply) -> str | None:
+        """Return `a % b` of decimals by their whole multiples: in double precision 0.3 % 0.1 is 0.1.
+
+        cost % 0.1  →  (floor(s0."cost" * 1e2 + 0.5e0) % floor(1e-1 * 1e2 + 0.5e0) / 1e2), with % in its total form
+        """
+        if not function_of(expr).by_multiples or expr.type is not SqlType.NUMERIC or integral(expr):
+            return None
+        decimals = [None if step is None else decimals_of(step) for step in map(step_of, expr.args)]
+        known = [n for n in decimals if n is not None]
+        most = max(known, default=0)
+        if len(known) < len(decimals) or not all(self._has_room(arg, most) for arg in expr.args):
+            return None
+        multiples = [self._multiple(self.sql(arg, computed=True), most) for arg in expr.args]
+        return _not_too_long(f"({function_of(expr).emit(multiples, expr, self.dialect)} / 1e{most})")
 
     def _looked_up(self, expr: Apply, function: Function) -> str:
         key, *results = expr.args

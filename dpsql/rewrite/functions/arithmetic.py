@@ -368,6 +368,7 @@ ARITHMETIC: tuple[Function, ...] = (
         digits=most_digits,
         makes_null=True,
         whole=all_whole,
+        by_multiples=True,
         defined=_leaves_a_rest,
         in_64_bits=True,
         float_range=FloatRange(flushes_tiny=True, beside=_beside_rest),
@@ -550,6 +551,7 @@ def _to_whole(names: tuple[str, ...], rounded: Callable[[Fraction], int], emit: 
         computed=of_numbers(rounded),
         whole=whole_always,
         digits=no_digits,
+        settles=True,
         call=Call(names, keeps_whole=True),
     )
 
@@ -580,7 +582,7 @@ ROUNDING: tuple[Function, ...] = (
         float_range=FloatRange(jumps=True),
         describe=first_argument,
     ),
-    Function("width_bucket", "width_bucket(a, low, high, n)", _bucket, _buckets, whole=whole_always),
+    Function("width_bucket", "width_bucket(a, low, high, n)", _bucket, _buckets, whole=whole_always, settles=True),
 )
 
 

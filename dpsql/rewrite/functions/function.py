@@ -286,6 +286,10 @@ class Function:
     looks_up: bool = False
     """Whether it is a list of results, however long. A value that is not in the map is NULL: a column with a domain is
     read as stored."""
+    settles: bool = False
+    """Whether it makes quite another value of a number a little beside one: decimals that are computed are settled first."""
+    by_multiples: bool = False
+    """Whether it is computed of decimals by their whole multiples: of ten times its arguments it is ten times as much."""
     float_range: FloatRange = FloatRange()  # a frozen value
     describe: DescribeRule = describe_call
     """Returns how it reads in a message, given how its arguments do."""

@@ -173,6 +173,7 @@ def _comparison(op: str) -> Function:
         f"a {_SIGNS[op]} b",
         template(f"({{0}} {_SIGNS[op]} {{1}})"),
         needs_bounds=False,
+        settles=True,
         evaluate=_compared(op),
         condition=Condition(
             compared=_only_variable,
@@ -229,6 +230,7 @@ COMPARISONS: tuple[Function, ...] = (
         template("({0} IS NOT DISTINCT FROM {1})"),
         never_null=True,
         needs_bounds=False,
+        settles=True,
         evaluate=lambda args, _: args[0] == args[1],
         condition=Condition(compared=_only_variable),
     ),
@@ -237,6 +239,7 @@ COMPARISONS: tuple[Function, ...] = (
         "a IN (…)",
         _membership,
         needs_bounds=False,
+        settles=True,
         evaluate=_is_member,
         condition=Condition(
             compared=_only_first,
@@ -414,6 +417,7 @@ LOGIC: tuple[Function, ...] = (
         _but_one,
         makes_null=True,
         needs_bounds=False,
+        settles=True,
         evaluate=lambda args, _: None if args[0] == args[1] else args[0],
         domain=_others,
         step=of_first,

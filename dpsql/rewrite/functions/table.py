@@ -16,6 +16,7 @@ from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
 
 CONDITIONS = (*COMPARISONS, *LOGIC, *PATTERNS)
 NUMBERS = (*ARITHMETIC, *ROUNDING, *ANALYTIC, *WHOLE)
+_MOST_DECIMALS = 12
 _SCALE = re.compile(r"numeric\(\d+,(\d+)\)")
 TABLE: Mapping[str, Function] = {
     f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *DAY_TIMES, *SPANS, *MAPS, *CUTS, *ANY_TEXTS)
@@ -54,6 +55,33 @@ def step_of(expr: Expr) -> Fraction | None:
             return step if step is not None or not integral(expr) else Fraction(1)
         case _:
             assert_never(expr)
+
+
+_ROUNDED = frozenset({"add", "sub", "mul", "div", "mod"})
+_SAME = frozenset({"neg", "abs", "greatest", "least", "case", "coalesce", "nullif"})
+"""Whose values are those of an argument, or its negative."""
+
+
+def decimals_computed(expr: Expr) -> int | None:
+    """Return how many digits after the point values of `numeric` have that double precision may be a little beside.
+
+    None where they are as they are stored, are whole, or have no end: 0.1 + 0.2 has one digit, and price / 3 any number.
+    """
+    if not (isinstance(expr, Apply) and expr.type is SqlType.NUMERIC and not integral(expr) and _is_rounded(expr)):
+        return None
+    step = step_of(expr)
+    return None if not step else decimals_of(step)
+
+
+def decimals_of(step: Fraction) -> int | None:
+    """Return how many digits after the point the multiples of a step have; None where they have no end, or too many."""
+    return next((n for n in range(_MOST_DECIMALS + 1) if (step * 10**n).denominator == 1), None)
+
+
+def _is_rounded(expr: Expr) -> bool:
+    if not isinstance(expr, Apply):
+        return False
+    return expr.op in _ROUNDED or (expr.op in _SAME and any(map(_is_rounded, expr.args)))
 
 
 def digits_written(expr: Expr) -> int | None:

@@ -1,0 +1,57 @@
+"""Decimals that are computed are compared and cut off as PostgreSQL does it, which has all their digits."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from math import ceil, floor, trunc
+
+import pytest
+
+from dpsql.policy.model import Policy
+from tests.support.exactness import unnoised
+from tests.support.fix_engines import ENGINES, Engines
+from tests.support.fix_world import World
+
+_D = Decimal
+_CONDITIONS: list[tuple[str, Callable[[Decimal], object]]] = [
+    ("price * 3 = price + price + price", lambda _: True),
+    ("price + 0.1 - 0.1 = price", lambda _: True),
+    ("price + 0.1 - 0.1 IS NOT DISTINCT FROM price", lambda _: True),
+    ("price * 1.1 <> price + price / 10", lambda _: False),
+    ("price - 0.07 >= 0.22", lambda p: p - _D("0.07") >= _D("0.22")),
+    ("price - 0.07 > 0.22", lambda p: p - _D("0.07") > _D("0.22")),
+    ("price * 0.1 BETWEEN 0.03 AND 0.07", lambda p: _D("0.3") <= p <= _D("0.7")),
+    ("price * seats IN (0.6, 0.7, 1.4)", lambda p: p * 2 in (_D("0.6"), _D("0.7"), _D("1.4"))),
+    ("abs(price - 0.3) < 0.1", lambda p: abs(p - _D("0.3")) < _D("0.1")),
+    ("greatest(price - 0.1, 0.2) = 0.2", lambda p: p <= _D("0.3")),
+    ("price % 0.1 = 0", lambda p: p % _D("0.1") == 0),
+    ("mod(price, 0.03) > 0.02", lambda p: p % _D("0.03") > _D("0.02")),
+    ("CASE price * 3 WHEN 0.9 THEN 1 WHEN 2.1 THEN 2 END > 0", lambda p: p in (_D("0.3"), _D("0.7"))),
+    ("nullif(price * 3, price + price + price) IS NULL", lambda _: True),
+]
+_NUMBERS: list[tuple[str, Callable[[Decimal], Decimal | int]]] = [
+    ("floor(price * 100)", lambda p: floor(p * 100)),
+    ("ceil(price * 100)", lambda p: ceil(p * 100)),
+    ("trunc((price - 0.5) * 100)", lambda p: trunc((p - _D("0.5")) * 100)),
+    ("floor(price / 0.1)", lambda p: floor(p / _D("0.1"))),
+    ("price % 0.1", lambda p: p % _D("0.1")),
+    ("(price - 1) % 0.07", lambda p: (p - 1) % _D("0.07")),
+]
+PRICES = [Decimal(n) / 100 for n in range(300)]
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_computed_decimals_have_the_digits_that_they_should(
+    dialect: str, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """19.99 - 5.00 is 14.99, though the difference in double precision is a little less."""
+    tiny[dialect].fill("rides", [])
+    rows = "i, 2, CAST(i - 1 AS DECIMAL(12, 4)) / 100"
+    tiny[dialect].execute(
+        f"INSERT INTO rides (rider, seats, price) SELECT {rows} FROM generate_series(1, {len(PRICES)}) AS t(i)"
+    )
+    for condition, holds in _CONDITIONS:
+        ((found,),) = unnoised(f"SELECT count(*) FROM rides WHERE {condition}", policy, world, tiny[dialect]).values()
+        assert found == sum(1 for price in PRICES if holds(price)), condition
+    for number, of_price in _NUMBERS:
+        ((found,),) = unnoised(f"SELECT sum({number}) FROM rides", policy, world, tiny[dialect]).values()
+        assert found == pytest.approx(float(sum(of_price(price) for price in PRICES)), abs=1e-4), number
