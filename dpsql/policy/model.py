@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import re
+import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -696,6 +697,19 @@ class Policy:
 
 
 # The steps of numbers: all values are whole multiples of one.
+
+
+def in_single_precision(value: Value) -> Fraction:
+    """Return the number of type `real` that is nearest.
+
+    Raises:
+        ValueError: it is beyond the largest one.
+    """
+    try:
+        (number,) = struct.unpack("<f", struct.pack("<f", float(Fraction(value))))
+    except OverflowError:
+        raise ValueError(str(value)) from None
+    return Fraction(number)
 
 
 def common_step(steps: Iterable[Fraction]) -> Fraction:

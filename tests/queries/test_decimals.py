@@ -55,3 +55,60 @@ def test_computed_decimals_have_the_digits_that_they_should(
     for number, of_price in _NUMBERS:
         ((found,),) = unnoised(f"SELECT sum({number}) FROM rides", policy, world, tiny[dialect]).values()
         assert found == pytest.approx(float(sum(of_price(price) for price in PRICES)), abs=1e-4), number
+
+
+_OF_UNITS = [
+    ("SELECT sum(price) AS v FROM rides GROUP BY rider", "v = 0.35", 100),
+    ("SELECT sum(price) AS v FROM rides GROUP BY rider", "v > 0.35", 0),
+    ("SELECT avg(price) AS v FROM rides GROUP BY rider", "v = 0.175", 100),
+    ("SELECT sum(price) OVER (PARTITION BY rider ORDER BY price) AS v FROM rides", "v <= 0.35", 200),
+    ("SELECT stddev_pop(price) AS v FROM rides GROUP BY rider", "v = 0.025", 100),
+    ("SELECT fare - avg(fare) OVER (PARTITION BY fare, rider) AS v FROM rides", "v = 0", 200),
+    ("SELECT avg(fare) AS v, max(fare) AS m FROM rides GROUP BY rider", "v >= m", 0),
+    ("SELECT avg(fare) AS v, min(fare) AS m FROM rides WHERE price < 0.18 GROUP BY rider", "v <> m", 0),
+]
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_a_units_numbers_are_those_with_which_they_are_compared(
+    dialect: str, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """0.15 and 0.20 are 0.35 together, as 35 hundredths and not as 35 times 0.01; a mean of one row is that row's value."""
+    tiny[dialect].fill("rides", [])
+    rows = "(i - 1) / 2, CAST(15 + 5 * ((i - 1) % 2) AS DECIMAL(12, 4)) / 100, CAST(i AS DOUBLE PRECISION) / 7 + i % 2"
+    whole = rows.replace("(i - 1) / 2", "CAST(floor((i - 1) / 2) AS INTEGER)")
+    tiny[dialect].execute(f"INSERT INTO rides (rider, price, fare) SELECT {whole} FROM generate_series(1, 200) AS t(i)")
+    for query, condition, units in _OF_UNITS:
+        asked = f"SELECT count(*) FROM ({query}) AS x WHERE {condition}"
+        ((found,),) = unnoised(asked, policy, world, tiny[dialect]).values()
+        assert found == units, (query, condition)
+
+
+_SINGLES = [
+    ("weight = '0.1'", 10),
+    ("weight IN (0.1, 0.3)", 20),
+    ("weight > '0.1'", 20),
+    ("weight BETWEEN '0.1' AND '0.2'", 10),
+    ("weight NOT IN (0.1, 0.3)", 10),
+    ("CASE weight WHEN '0.25' THEN true ELSE false END", 10),
+    ("weight = 0.1", 0),
+    ("fare = 0.1::real", 0),
+    ("fare::real = 0.1::real", 10),
+    ("fare::real = weight", 30),
+    ("fare::real <> fare", 20),
+    ("price::real = weight", 30),
+]
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_real_has_single_precision(dialect: str, policy: Policy, world: World, tiny: Engines) -> None:
+    """0.1 as a constant of the type, in a list and after a cast, as it is stored: what is not so far is another number."""
+    tiny[dialect].fill("rides", [])
+    tenth = "CASE i % 3 WHEN 0 THEN 0.1 WHEN 1 THEN 0.25 ELSE 0.3 END"
+    rows = f"i, CAST({tenth} AS REAL), CAST({tenth} AS DOUBLE PRECISION), {tenth}"
+    tiny[dialect].execute(
+        f"INSERT INTO rides (rider, weight, fare, price) SELECT {rows} FROM generate_series(1, 30) AS t(i)"
+    )
+    for condition, number in _SINGLES:
+        ((found,),) = unnoised(f"SELECT count(*) FROM rides WHERE {condition}", policy, world, tiny[dialect]).values()
+        assert found == number, condition

@@ -1,7 +1,6 @@
 """Read the public tables at the start of an epoch: facts for planning, rows for group keys and for the shadow."""
 
 import re
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +8,7 @@ from typing import Protocol
 
 from dpsql.errors import ConfigError
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Column, Policy, SqlType, Table, Value
+from dpsql.policy.model import Column, Policy, SqlType, Table, Value, in_single_precision
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
 from dpsql.rewrite.ir.expr import Facts
 
@@ -38,7 +37,12 @@ def as_shown(value: Value, column: Column) -> Value:
         return _text(value, column)
     if column.type is SqlType.NUMERIC and (match := _NUMERIC.fullmatch(column.declared)):
         return _rounded(Fraction(value), int(match[1]), int(match[2]), column)
-    return _single(value, column) if column.type is SqlType.REAL else value
+    if column.type is not SqlType.REAL:
+        return value
+    try:
+        return in_single_precision(value)
+    except ValueError:
+        raise ValueError(column.declared) from None
 
 
 def _text(value: str, column: Column) -> str:
@@ -60,15 +64,6 @@ def _rounded(value: Fraction, digits: int, places: int, column: Column) -> Fract
     if abs(number) >= 10**digits:
         raise ValueError(column.declared)
     return Fraction(number, 10**places)
-
-
-def _single(value: Value, column: Column) -> Fraction:
-    try:
-        # To the nearest number in single precision; what is beyond the largest one does not fit.
-        (number,) = struct.unpack("<f", struct.pack("<f", float(Fraction(value))))
-    except OverflowError:
-        raise ValueError(column.declared) from None
-    return Fraction(number)
 
 
 _MOST_ROWS = 1_000_000

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import LONGEST_STAY, TYPE_NAMES, Period, SqlType, TableName, Value
+from dpsql.policy.model import LONGEST_STAY, TYPE_NAMES, Period, SqlType, TableName, Value, in_single_precision
 
 # Four digits of an exponent: a `Fraction` has all its digits in memory, and 1e999999999 would fill it.
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
@@ -292,7 +292,8 @@ def bound_value(kind: SqlType, text: str) -> Fraction:
     if kind.is_span:
         return Fraction(span(kind, text))
     value = fraction_of(text)
-    if abs(value) > _LARGEST[kind]:
+    least = -_LARGEST[kind] - (1 if kind.is_integer else 0)  # two's complement has one number more below 0
+    if not least <= value <= _LARGEST[kind]:
         raise ValueError(f"is out of the range of {kind}")
     if kind.is_integer and value.denominator != 1:
         raise ValueError(f"must be a whole number, since the column's type is {kind}")
@@ -355,6 +356,7 @@ def domain_value(kind: SqlType, declared: str, text: str) -> Value:
     if kind is SqlType.BOOLEAN:
         return flag(text)
     value = bound_value(kind, text)
+    value = in_single_precision(value) if kind is SqlType.REAL else value
     return int(value) if kind.is_integer or kind.is_temporal or kind.is_span else value
 
 

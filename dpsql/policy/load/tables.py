@@ -24,6 +24,7 @@ from dpsql.policy.model import (
     View,
     ViewColumn,
     common_step,
+    in_single_precision,
     yaml_name,
 )
 
@@ -689,6 +690,9 @@ def _read_as(
     """Check and return what is said of a column's values, or of those in JSON."""
     kind, declared = type_
     bounds = bounds_of(kind, shape.bounds, (*path, "bounds"), file.document, file.mistakes)
+    if kind is SqlType.REAL and bounds is not None and shape.step is None:
+        # 0.3 as a column of single precision has it, which is a little more.
+        bounds = Interval(in_single_precision(bounds.low), in_single_precision(bounds.high))
     domain = declared_values(kind, declared, values, (*path, "values"), file.document, file.mistakes)
     if shape.step is not None:
         wrong = step_misfit(shape.step, kind, declared, bounds)

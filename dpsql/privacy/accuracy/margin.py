@@ -166,6 +166,8 @@ class Margins:
     """How many rows there are thought to be where none are counted."""
     cut: float = 0.0
     """How many rows of a group its C may take off, as far as that is known."""
+    cut_of_all: float = 0.0
+    """The same of all groups together."""
     missing: float | None = None
     """The share of all rows that C takes off; None where C was declared, since nobody says it then."""
     end: ChosenEnd | None = None
@@ -178,7 +180,15 @@ class Margins:
         unit, readable = measurement.scale / measurement.steps_per_row, measurement.readable
         rows = foreseen(measurement.relation.expected_rows)
         of_group = cut / largest_share(groups)
-        return cls(laws, unit, readable, _rounded(measurement), rows, of_group, missing, measurement.end)
+        return cls(laws, unit, readable, _rounded(measurement), rows, of_group, cut, missing, measurement.end)
+
+    def cutting(self, cut: float) -> "Margins":
+        """Return those of a group of which C may take off so many rows."""
+        return self if cut == self.cut else replace(self, cut=cut)
+
+    def cut_of_groups(self, groups: int) -> float:
+        """Return how many rows C may take off so many groups together, of which this is one."""
+        return min(self.cut * largest_share(groups), self.cut_of_all)
 
     def times(self, factor: Fraction) -> "Margins":
         """Return those of so many times the noise."""

@@ -16,13 +16,13 @@ lie within their margins, of one that is unlike the others nothing is said.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpsql.privacy.accuracy.margin import Margins, largest_share
+from dpsql.privacy.accuracy.margin import Margins
 from dpsql.privacy.features.feature import FIRST, Estimates, Feature, Readout, Weights, mean_weights, row_count, scale
 from dpsql.privacy.features.known_statistics import statistic
 
@@ -203,4 +203,4 @@ def _common_cut(readout: Readout, groups: Sequence[tuple[Margins, Estimates]]) -
         for feature, value in estimates.items():
             totals[feature] = totals.get(feature, 0.0) + value
     widest = max((margins for margins, _ in groups), key=lambda margins: margins.cut)
-    return replace(widest, cut=widest.cut * largest_share(len(groups))).cut_off(readout, totals)
+    return widest.cutting(widest.cut_of_groups(len(groups))).cut_off(readout, totals)

@@ -23,7 +23,6 @@ from dpsql.privacy.accuracy.margin import (
     distinct_half_width,
     emptiness,
     is_told,
-    largest_share,
     least_told,
 )
 from dpsql.privacy.accuracy.shrunk import (
@@ -107,7 +106,7 @@ def margins_of(sums: AddedUp | None, place: int, margins: Mapping[int, Margins])
             part_margins,
             unit=part_margins.unit * sqrt(noise),
             rows=part_margins.rows * groups,
-            cut=part_margins.cut * groups,
+            cut=min(part_margins.cut * groups, part_margins.cut_of_all),
         )
         for part, part_margins in margins.items()
     }
@@ -484,7 +483,7 @@ class _Totals:
         for total in totals:
             self._read(part, total.keys)
             key = _at(line.keys, total.keys)
-            cut = line.margins[part].cut * largest_share(self._counts[part, total.keys][key].total())
+            cut = line.margins[part].cut_of_groups(self._counts[part, total.keys][key].total())
             peers[total.of] = Peers(self._sums[part, total.keys][key], cut)
         return peers
 

@@ -489,6 +489,18 @@ class Draws:
         """
         return self.doubted if self.is_of_few else self.cut + (self.doubted - self.cut) * _LIKELY
 
+    def doubted_of(self) -> Callable[[int | None], float]:
+        """Return the function to how many rows C may take off a group, by its share of all rows.
+
+        It is no less than of a group as large as those in which most rows are: of a small one the share is noise.
+        """
+        doubted, usual = self.doubted, self.doubted / largest_share(self.groups)
+        if usual == doubted:
+            return lambda _: doubted
+        sizes = self.sizes()
+        whole = sum(sizes)
+        return lambda place: usual if place is None or not whole else max(usual, doubted * sizes[place] / whole)
+
     @property
     def doubted_of_group(self) -> float:
         """Return how many rows C may take off a group of the usual size, which its chosen values' widths do not hold yet."""
@@ -507,11 +519,18 @@ class Draws:
     @property
     def counted(self) -> float:
         """Return how many rows, or what else C bounds, seem to count in all groups; 0 of what is chosen, not counted."""
+        return sum(self._sizes())
+
+    def sizes(self) -> Sequence[float]:
+        """Return how many rows, or what else C bounds, seem to count in each group, none below 0."""
+        return [max(size, 0.0) for size in self._sizes()]
+
+    def _sizes(self) -> Sequence[float]:
         measured, read = self.best[0], self.reader()
         if not isinstance(measured, Sums):
-            return 0.0
+            return [0.0] * self.groups
         size = _size if measured.end is None else measured.end.total
-        return sum(size(read(group)) for group in range(self.groups))
+        return [size(read(group)) for group in range(self.groups)]
 
     @property
     def _by_profile(self) -> tuple[float, float]:
@@ -540,10 +559,10 @@ class Draws:
         `missing` says that it is asked which share of all rows the C takes off, for which all groups are read.
         """
         measured, of_all = self.measurement, self.missing if missing else None
-        margins = None
         if isinstance(measured, Sums):
-            margins = Margins.of(measured, self.doubted, of_all, self.groups)
-        return lambda _: margins
+            margins, cut = Margins.of(measured, self.doubted, of_all, self.groups), self.doubted_of()
+            return lambda place: margins.cutting(cut(place))
+        return lambda _: None
 
     @property
     def keys(self) -> Sequence[KeyRow] | None:

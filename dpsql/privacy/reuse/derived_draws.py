@@ -71,8 +71,10 @@ class DerivedDraws(Draws):
         if not isinstance(measured, Sums):
             return lambda _: None
         remembered: dict[tuple[tuple[frozenset[int], int], ...], Margins] = {}
-        most = self.doubted
-        base = Margins.of(measured, most, of_all)
+        released, most = self.released(), self.doubted
+        base = Margins.of(measured, most, of_all, released.groups)
+        # The share of a group is of all rows that were released. What is read off a release may be a part of it.
+        sizes, whole = (self.sizes(), sum(released.sizes())) if base.cut < most else ([], 0.0)
 
         def margins(place: int | None) -> Margins:
             group = self._widest if place is None else place
@@ -80,8 +82,10 @@ class DerivedDraws(Draws):
             # in the same way, as most weeks of a year are, share one `Margins`.
             made = tuple(sorted(self._made_of(group).items(), key=repr))
             if made not in remembered:
-                remembered[made] = self._margins(base, made, most)
-            return remembered[made]
+                remembered[made] = self._margins(base, made)
+            least = remembered[made].cut
+            share = sizes[group] / whole if whole else 0.0
+            return remembered[made].cutting(min(max(least, most * share), most))
 
         return margins
 
@@ -103,7 +107,7 @@ class DerivedDraws(Draws):
             made[frozenset(which)] = made.get(frozenset(which), 0) + 1
         return made
 
-    def _margins(self, base: Margins, made: Sequence[tuple[frozenset[int], int]], cut: float) -> Margins:
+    def _margins(self, base: Margins, made: Sequence[tuple[frozenset[int], int]]) -> Margins:
         """Return margins whose coordinates are those of each released group that a group is made of."""
         coordinates = sum(len(places) for _, places in base.laws)
         laws, readable = list[tuple[Law, tuple[int, ...]]](), dict[Feature, dict[int, float]]()
@@ -128,7 +132,7 @@ class DerivedDraws(Draws):
             readable={feature: readable.get(feature, {}) for feature in self.lens.terms},
             rounded=self._rounded(base),
             rows=base.rows * max(groups, 1),
-            cut=min(base.cut * max(groups, 1), cut),
+            cut=min(base.cut * max(groups, 1), base.cut_of_all),
         )
 
     def _rounded(self, base: Margins) -> Mapping[Feature, float]:

@@ -16,6 +16,7 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.emit.binning import lattice_step
 from dpsql.rewrite.emit.emitter import Emitter, identity, quote_name
+from dpsql.rewrite.functions.table import step_of
 from dpsql.rewrite.ir.constant_table import ConstantTable, DeferredTable
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Expr, Ref, both, refs
 from dpsql.rewrite.ir.relation import (
@@ -50,6 +51,9 @@ def constant_rows(table: ConstantTable, emitter: Emitter) -> str:
     return f"(SELECT {outputs} FROM (VALUES {values}) AS v ({', '.join(['r', *own])}) WHERE r > 0)"
 
 
+_WHOLE, _MOST_STEPS = 2**53, 2**31
+"""Whole numbers up to the one have a place in double precision; so many times a number of rows has one in 64 bits."""
+
 # The text of an aggregate of one unit's rows: total, and the same in all orders in which an engine reads them.
 #
 # sum(fare) of fares in [0, 150]  →  0 + 150/2^30 · sum(CASE … round(fare · 2^30/150) … END)
@@ -81,6 +85,10 @@ def unit_text(value: UnitValue, emitter: Emitter, over: str = "") -> str:
 
 
 def _of_steps(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
+    """Return a sum, or a mean, of whole steps: 35 cents are the 0.35 with which they are compared.
+
+    sum(price) of prices in [0, 1] in cents  →  (CAST(sum(CASE … END) AS DOUBLE) / 100.0e0)
+    """
     interval = value.interval or Interval.of(0, 0)
     if value.steps:
         text = lattice_step(emitter, arg, interval, value.steps)
@@ -90,10 +98,45 @@ def _of_steps(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
     total, number = f"{emitter.dialect.total(text)}{where}", f"count({text}){where}"
     if value.column.type.is_integer:
         return emitter.cast(_within(total, value), SqlType.BIGINT)
+    first = low / step
+    if first.denominator == 1 and abs(first) < _MOST_STEPS:  # then all is computed in whole numbers, and divided once
+        total, low = f"({number} * {int(first)} + {total})" if first else total, Fraction(0)
     total, number = (emitter.cast(part, SqlType.DOUBLE) for part in (total, number))
-    if value.function == "avg":
-        return f"({emitter.double(low)} + {total} / nullif({number}, 0) * {emitter.double(step)})"
-    return f"({emitter.double(low)} * {number} + {total} * {emitter.double(step)})"
+    beside = f"{emitter.double(low)} + " if low else ""
+    if value.function == "sum":
+        return f"({f'{emitter.double(low)} * {number} + ' if low else ''}{_in_steps(total, step, emitter)})"
+    if _is_exact(step):
+        mean = f"{_times(total, step.numerator, emitter)} / nullif({_times(number, step.denominator, emitter)}, 0)"
+    else:
+        mean = f"{total} / nullif({number}, 0) * {emitter.double(step)}"
+    return f"({beside}{mean})" if step == step_of(arg) else _between_own(f"({beside}{mean})", arg, where, emitter)
+
+
+def _between_own(mean: str, arg: Expr, where: str, emitter: Emitter) -> str:
+    """Return a mean of rounded values that is never beyond the least and the largest of them: with one row it is that row's.
+
+    Else half of all who have one row would be below their own mean.
+    """
+    text = emitter.cast(emitter.sql(arg, computed=True), SqlType.DOUBLE)
+    low, high = f"min({text}){where}", f"max({text}){where}"
+    return f"(CASE WHEN {mean} < {low} THEN {low} WHEN {mean} > {high} THEN {high} ELSE {mean} END)"
+
+
+def _is_exact(step: Fraction) -> bool:
+    """Return whether double precision has both parts of a step."""
+    return max(step.numerator, step.denominator) < _WHOLE
+
+
+def _times(text: str, factor: int, emitter: Emitter) -> str:
+    return text if factor == 1 else f"{text} * {emitter.double(Fraction(factor))}"
+
+
+def _in_steps(text: str, step: Fraction, emitter: Emitter) -> str:
+    """Return so many steps: 35 * 1/100 is 0.35, and 35 * 0.01 in double precision a little more."""
+    if not _is_exact(step):
+        return emitter.dialect.product(text, emitter.double(step))
+    whole = _times(text, step.numerator, emitter)
+    return whole if step.denominator == 1 else f"{whole} / {emitter.double(Fraction(step.denominator))}"
 
 
 def _within(total: str, value: UnitValue) -> str:
@@ -112,20 +155,22 @@ def _percentile(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> st
 
 
 def _spread(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
-    """Return a function of three whole numbers: of rows, of the sum of their steps, and of that of the squares."""
+    """Return a function of three whole numbers: of rows, of the sum of their steps, and of that of the squares.
+
+    Of n rows in s steps n·Σx² and (Σx)² are at most (n·s)², and their difference is taken in whole numbers.
+    """
     interval = value.interval or Interval.of(0, 0)
     text = emitter.cast(lattice_step(emitter, arg, interval, value.steps), SqlType.BIGINT)
-    sums = (emitter.dialect.total(term) for term in (text, f"{text} * {text}"))
-    parts = (f"count({text}){where}", *(f"{summed}{where}" for summed in sums))
-    rows, total, squares = (emitter.cast(part, SqlType.DOUBLE) for part in parts)
+    total, squares = (f"{emitter.dialect.total(term)}{where}" for term in (text, f"{text} * {text}"))
+    number = f"count({text}){where}"
+    over = emitter.cast(f"({number} * {squares} - {total} * {total})", SqlType.DOUBLE)
+    rows, zero = emitter.cast(number, SqlType.DOUBLE), emitter.double(Fraction(0))
     others = f"({rows} - {emitter.double(Fraction(1))})" if value.function.endswith("samp") else rows
-    zero = emitter.double(Fraction(0))
-    over = f"({rows} * {squares} - {total} * {total})"
-    mean = f"((CASE WHEN {over} > {zero} THEN {over} ELSE {zero} END) / nullif({rows} * {others}, {zero}))"
+    mean = f"({over} / nullif({rows} * {others}, {zero}))"
     step = interval.width / value.steps
     if value.function.startswith("stddev"):
-        return emitter.dialect.product(f"sqrt({mean})", emitter.double(step))
-    return emitter.dialect.product(mean, emitter.double(step**2))
+        return f"({_in_steps(f'sqrt({mean})', step, emitter)})"
+    return f"({_in_steps(mean, step**2, emitter)})"
 
 
 # The text of a value that a row has among the rows of its unit.

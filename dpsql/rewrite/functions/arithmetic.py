@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import SqlType, Value, in_single_precision
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.functions.function import (
     LARGEST,
@@ -158,6 +158,7 @@ def without_addend(expr: Expr) -> tuple[Expr, Fraction] | None:
     return term, Fraction(other.value) * (-1 if expr.op == "sub" else 1)
 
 
+_LEAST_SINGLE, _LARGEST_SINGLE = Fraction(1, 10**37), 3 * 10**38
 _LEAST_EXACT = 2**52
 """From here on numbers in double precision have no digits after the point."""
 
@@ -276,6 +277,23 @@ def _modulus(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     exact = f"abs({quotient}) < {_LEAST_EXACT}"
     rest = f"{a} - {dialect.trunc(quotient)} * {b}"
     return f"(CASE WHEN abs({a}) < abs({b}) THEN {a} WHEN {exact} THEN {rest} END)"
+
+
+def _to_single(args: Sequence[str], _: Apply, dialect: Dialect) -> str:
+    # PostgreSQL fails where a number is too small for single precision, and engines where it is too large.
+    (a,) = args
+    a = dialect.cast(a, SqlType.DOUBLE)
+    single = dialect.cast(dialect.cast(a, SqlType.REAL), SqlType.DOUBLE)
+    return f"(CASE WHEN abs({a}) < {dialect.double(_LEAST_SINGLE)} THEN 0 * {a} ELSE {single} END)"
+
+
+def _single_interval(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
+    given = all_given(intervals)
+    if given is None:
+        return None
+    if given[0].magnitude > _LARGEST_SINGLE:
+        raise OverflowError
+    return Interval(in_single_precision(given[0].low), in_single_precision(given[0].high))
 
 
 def _sign(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
@@ -424,6 +442,15 @@ ARITHMETIC: tuple[Function, ...] = (
         step=of_first,
         computed=of_numbers(lambda x: x),
         digits=most_digits,
+        describe=first_argument,
+    ),
+    Function(
+        "to_single",
+        "a::real",
+        _to_single,
+        _single_interval,
+        computed=of_numbers(in_single_precision),
+        float_range=FloatRange(jumps=True),
         describe=first_argument,
     ),
 )

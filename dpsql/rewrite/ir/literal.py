@@ -9,7 +9,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from dpsql.policy.model import TYPE_NAMES, SqlType, Value
+from dpsql.policy.model import TYPE_NAMES, SqlType, Value, in_single_precision
 from dpsql.rewrite.ir.calendar import DAY, from_datetime, to_datetime
 from dpsql.rewrite.ir.expr import IntervalValue
 
@@ -88,7 +88,8 @@ def _instant(text: str) -> int:
 _READ: Mapping[SqlType, Callable[[str], Value]] = {
     SqlType.BOOLEAN: _boolean,
     **dict.fromkeys((SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT), int),
-    **dict.fromkeys((SqlType.NUMERIC, SqlType.REAL, SqlType.DOUBLE), lambda text: exact_number(text.strip())),
+    **dict.fromkeys((SqlType.NUMERIC, SqlType.DOUBLE), lambda text: exact_number(text.strip())),
+    SqlType.REAL: lambda text: simplest(in_single_precision(exact_number(text.strip()))),
     SqlType.TEXT: str,
     SqlType.CHARACTER: lambda text: text.rstrip(" "),
     SqlType.UUID: _uuid,

@@ -64,8 +64,6 @@ from dpsql.rewrite.translate.values.durations import in_span, span_of
 
 _FINE = 2**30
 """How many steps there are between the bounds of what has no step of its own."""
-_SQUARED = 2**20
-"""The same for variances, which add up squares."""
 _NUMBERS = frozenset({"count", "count_distinct"})
 _PLACES = frozenset({"min", "max", "percentile_disc"})
 """Aggregates that return one of their values."""
@@ -194,7 +192,7 @@ def _spread(name: UnitFunction, given: AggregatedArgument, where: Expr) -> UnitV
     arg, arg_facts = given.expr, given.facts
     interval, step = require_interval(arg, arg_facts), step_of(arg)
     own = interval.width / step if step else Fraction(0)
-    steps = int(own) if own.denominator == 1 and 1 <= own <= _SQUARED else _SQUARED
+    steps = int(own) if own.denominator == 1 and 1 <= own <= _FINE else _FINE
     sample, root = name.endswith("samp"), name.startswith("stddev")
     width = interval.width
     most = width * (_ROOT_OF_HALF if sample else Fraction(1, 2)) if root else width**2 / (2 if sample else 4)

@@ -165,6 +165,8 @@ def _cast(arg: Expr, target: SqlType) -> Expr | None:
         return arg
     if target.is_integer and source.is_number:
         return Apply("to_integer", (arg,), SqlType.BIGINT)
+    if target is SqlType.REAL and source.is_number:
+        return Apply("to_single", (arg,), target)
     if target.is_number and not target.is_integer and source.is_number:
         return Apply("to_double", (arg,), target)
     if source is SqlType.BOOLEAN and target.is_integer:
