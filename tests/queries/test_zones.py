@@ -47,11 +47,31 @@ ZONED = (
     "SELECT date_trunc('day', dropped::timestamptz) AS d, count(*) FROM rides GROUP BY 1",
 )
 """Those with a value of the type `timestamptz`."""
+OF_DAYS = (
+    "SELECT date_trunc('week', day)::date AS d, count(*) FROM rides GROUP BY 1",
+    "SELECT date_trunc('month', day) AS d, count(*) FROM rides GROUP BY 1",
+    "SELECT date_trunc('day', day) AS d, count(*) FROM rides GROUP BY 1",
+    "SELECT date_trunc('week', day) + interval '1 week' AS d, count(*) FROM rides WHERE seats > 2 GROUP BY 1",
+    "SELECT to_char(day, 'YYYY-MM-DD') AS d, count(*) FROM rides GROUP BY 1",
+    "SELECT to_char(date_trunc('week', day), 'DD.MM.') AS d, count(*) FROM rides GROUP BY 1",
+    "SELECT count(*) FROM rides WHERE date_trunc('week', day) >= '2019-03-11'",
+    "SELECT count(*) FROM rides WHERE day::timestamptz <= timestamptz '2019-03-10 05:30Z'",
+    "SELECT extract(month FROM age(date '2020-01-01', day)) AS m, count(*) FROM rides GROUP BY 1",
+    "SELECT extract(day FROM date_trunc('day', day)) AS d, count(*) FROM rides GROUP BY 1",
+)
+"""Days, which PostgreSQL takes for midnights by the session's clock."""
+HAVANA = "America/Havana"
+"""Where the clock was put forward at midnight, on 10 March 2019: that day began at one o'clock."""
 
 
 @pytest.mark.parametrize(
     ("sql", "zone", "dialect"),
-    in_one_way({f"{zone} {sql}": (sql, zone) for sql in (*EXACT, *ZONED) for zone in SESSIONS}, DIALECTS, NAMES),
+    in_one_way(
+        {f"{zone} {sql}": (sql, zone) for sql in (*EXACT, *ZONED) for zone in SESSIONS}
+        | {f"{zone} {sql}": (sql, zone) for sql in OF_DAYS for zone in (*SESSIONS, HAVANA)},
+        DIALECTS,
+        NAMES,
+    ),
 )
 def test_meaning_in_each_session(sql: str, zone: str, dialect: Dialect, user: NewUser, reference: Reference) -> None:
     """Without noise the answer is PostgreSQL's on the clamped tables; other groups are empty."""

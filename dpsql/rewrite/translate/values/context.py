@@ -168,6 +168,8 @@ class Translator:
     by_value: bool = True
     """Whether the shadow may be asked what a function makes of each of few values."""
     zoned: dict[int, tuple[exp.Expr, bool]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    on_clock: dict[Expr, Expr] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """Of times with a zone that were made of days what the session's clock shows: the days."""
     """By nodes that were looked at, whether they are times with a zone."""
 
     def expression(self, node: exp.Expr) -> Expr:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError, MissingBounds, Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.temporal import FIELDS, moment_of
+from dpsql.rewrite.functions.temporal import FIELDS, is_midnight, moment_of
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, TimeField, Unit
 from dpsql.rewrite.ir.literal import TYPES, is_endless, parse_value
@@ -28,7 +28,11 @@ _ZONED_TYPES = ("timestamptz", "timestamp with time zone")
 _TYPES = (*_ZONED_TYPES, "timestamp", "timestamp without time zone")
 _OF_NUMBERS = ("to_timestamp", "make_timestamptz")
 _CLOCKS = ("now", "statement_timestamp", "transaction_timestamp", *_OF_NUMBERS)
-_MOST_DAYS = 9_000
+_MOST_DAYS, _MOST_MIDNIGHTS = 9_000, 73_050
+_SPAN = 400 * DAY
+_OF_SESSIONS: dict[tuple[str, exp.Expr, int, int], list[tuple[int, int]]] = {}
+"""The pieces of midnights by sessions' clocks, by zone, move and span: a PostgreSQL says the same of them as long as it runs."""
+_MOST_KNOWN = 256
 _STEP = 15 * 60 * 10**6
 """Clocks are changed at quarters of an hour."""
 _UTC = frozenset({"utc", "etc/utc", "etc/uct", "uct", "z", "zulu", "gmt", "etc/gmt"})
@@ -127,6 +131,10 @@ def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
         return through_shadow(t, node)
     if all(_is_still(t, outer) for outer in chain):
         return relabel_time(x, SqlType.TIMESTAMPTZ if is_zoned(t, node) else SqlType.TIMESTAMP)
+    if all(isinstance(outer, (exp.Paren, exp.Cast)) for outer in chain):
+        for outer in reversed(chain):
+            x = instant(t, x, node) if is_zoned(t, outer) else on_session_clock(t, x, node)
+        return x
     moved: exp.Expr = exp.column("x")
     for outer in reversed(chain):
         moved = _around(outer, moved)
@@ -147,18 +155,25 @@ def instant(t: Translator, x: Expr, node: exp.Expr) -> Expr:
 def _cast(t: Translator, x: Expr, target: SqlType, node: exp.Expr) -> Expr:
     if shows_utc(t) or (isinstance(x, Const) and (x.value is None or is_endless(x.value))):
         return relabel_time(x, target)
+    if target is SqlType.TIMESTAMP and x in t.on_clock:
+        return t.on_clock[x]
     moving = ZonedMove(t, x, exp.cast(exp.column("x"), target.value, dialect="postgres"), node)
     if isinstance(x, Const):
         assert isinstance(x.value, int)
         (at,) = moving.asked([x.value])
         return Const(at, target)
-    return moving.expression()
+    moved = moving.expression()
+    if target is SqlType.TIMESTAMPTZ and is_midnight(x) and moving.comes_back():
+        t.on_clock[moved] = x
+    return moved
 
 
 def relabel_time(x: Expr, type_: SqlType) -> Expr:
     """Return the same value as one of the other type of times: as UTC's clock shows it."""
     if x.type is type_:
         return x
+    if isinstance(x, Apply) and x.op == "in_utc" and x.args[0].type is type_:
+        return x.args[0]
     return Const(x.value, type_) if isinstance(x, Const) else Apply("in_utc", (x,), type_)
 
 
@@ -240,12 +255,10 @@ class ZonedMove:
                 hint="The owner of the data can declare `bounds` for it.",
             )
         low, high = int(interval.low), int(interval.high)
+        if is_midnight(self.x):  # nothing is between two of them
+            return self._pieces_of_days(low, high)
         if (high - low) // DAY > _MOST_DAYS:
-            raise Unsupported(
-                "a time in another zone needs bounds of at most 24 years",
-                because="zone-bounds-too-wide",
-                hint="The owner of the data can declare nearer `bounds`; or write AT TIME ZONE 'UTC', which needs none.",
-            )
+            raise _too_wide("24 years")
         # How far the zone's clock is off is asked once a day; where two days differ, at each quarter of an hour between them.
         days = [low, *range(low - low % DAY + DAY, high, DAY), high]
         shifts = self._shifts(days)
@@ -264,6 +277,37 @@ class ZonedMove:
             )
         return pieces
 
+    def _pieces_of_days(self, low: int, high: int) -> list[tuple[int, int]]:
+        """Return the pieces of midnights, for which each of them is asked once."""
+        if (high - low) // DAY > _MOST_MIDNIGHTS:
+            raise _too_wide("200 years")
+        first, last = low - low % _SPAN, high - high % _SPAN + _SPAN  # so that few spans are asked for
+        key = (self.t.constants.evaluator.time_zone, self.moved, first, last)
+        pieces = _OF_SESSIONS.get(key) if (known := _is_of_session(self.moved)) else None
+        if pieces is None:
+            days = range(first, last, DAY)
+            shifts = [None, *self._shifts(days)]
+            pieces = [
+                (at, shift)
+                for at, (before, shift) in zip(days, pairwise(shifts), strict=True)
+                if shift is not None and shift != before
+            ]
+            if known:
+                if len(_OF_SESSIONS) >= _MOST_KNOWN:
+                    _OF_SESSIONS.clear()
+                _OF_SESSIONS[key] = pieces
+        earlier = [piece for piece in pieces if piece[0] <= low]
+        return [(low, earlier[-1][1]), *(piece for piece in pieces if low < piece[0] <= high)]
+
+    def comes_back(self) -> bool:
+        """Return whether each day is moved to a moment at which the session's clock shows its beginning.
+
+        Where the clock is put forward at midnight that day begins at one o'clock.
+        """
+        there = exp.Paren(this=self.moved)
+        back = ZonedMove(self.t, self.x, exp.cast(there, "timestamp", dialect="postgres"), self.node)
+        return [shift for _, shift in back.pieces()] == [0]
+
     def asked(self, moments: Sequence[int]) -> list[int]:
         """Return what the shadow makes of some moments."""
         return self._answer(moments)[0]
@@ -275,6 +319,21 @@ class ZonedMove:
         texts, name = self.t.constants.evaluator.over(self.t.constants.spelled(self.moved), moments, self.x.type)
         type_ = TYPES[name]
         return [int(parse_value(text or "", type_)) for text in texts], type_
+
+
+def _is_of_session(moved: exp.Expr) -> bool:
+    """Return whether a move depends on nothing but the session's zone: it has casts alone."""
+    return all(
+        isinstance(node, (exp.Cast, exp.Paren, exp.Column, exp.Identifier, exp.DataType)) for node in moved.walk()
+    )
+
+
+def _too_wide(most: str) -> Unsupported:
+    return Unsupported(
+        f"a time in another zone needs bounds of at most {most}",
+        because="zone-bounds-too-wide",
+        hint="The owner of the data can declare nearer `bounds`; or write AT TIME ZONE 'UTC', which needs none.",
+    )
 
 
 def _steps(after: int, until: int) -> list[int]:
