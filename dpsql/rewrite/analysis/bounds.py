@@ -191,6 +191,9 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
         (ref,) = inside
         if env.get(ref, Facts()).values is not None and evaluable(conjunct):
             return _among_values(conjunct, ref, env)
+    if about is None and len(inside) == 1 and is_whole(inside[0]) and not has_inexact_constants(conjunct):
+        listed = _alternatives(conjunct, inside[0])
+        return True if listed is None else _among_numbers(listed, inside[0], env)
     if about is None or condition is None or not isinstance(conjunct, Apply):
         return True
     if condition.of_null and isinstance(about, Ref):
@@ -199,9 +202,11 @@ def _apply(conjunct: Expr, env: dict[Expr, Facts]) -> bool:
         return True
     if isinstance(about, Ref) and condition.excludes_one and env[about].interval is not None and is_whole(about):
         return _without(conjunct, about, env)
-    listed = condition.lists(conjunct) if about.type is SqlType.TEXT else None
-    if listed is not None:
-        return _among_texts(listed, about, env)
+    listed = condition.lists(conjunct)
+    if listed is not None and about.type is SqlType.TEXT:
+        return _among_texts([str(text) for text in listed], about, env)
+    if listed is not None and isinstance(about, Ref) and is_whole(about):
+        return _among_numbers(listed, about, env)
     bound = condition.narrows(conjunct, about)
     if bound is None:
         return True
@@ -233,6 +238,9 @@ def _among_values(conjunct: Expr, ref: Ref, env: dict[Expr, Facts]) -> bool:
     ref_facts = env[ref]
     values = tuple(v for v in ref_facts.values or () if evaluate(conjunct, {ref: v}) is True)
     nullable = ref_facts.nullable and evaluate(conjunct, {ref: None}) is True
+    if ref_facts.interval is None and is_whole(ref):
+        env[ref] = Facts(nullable, values=values)
+        return bool(values) or nullable
     # To an engine a number that is not whole may be equal to one that is only very near.
     within = None if ref.type.is_integer else ref_facts.float_range or as_read(ref_facts.interval, ref.type)
     env[ref] = replace(Facts.of_values(values, nullable=nullable), float_range=within)
@@ -247,6 +255,34 @@ def _among_texts(texts: Sequence[str], about: Expr, env: dict[Expr, Facts]) -> b
     before = env.get(about, Facts()).values
     kept = tuple(text for text in sorted(set(texts)) if before is None or text in before)
     env[about] = Facts.of_values(kept, nullable=False)
+    return bool(kept)
+
+
+def _alternatives(expr: Expr, ref: Ref) -> Sequence[Value] | None:
+    """Return the values of which a column is one where a condition holds; None where it says no such thing.
+
+    grade = 1 OR grade IN (5, 12) → 1, 5, 12
+    """
+    condition = _condition(expr)
+    if condition is None or not isinstance(expr, Apply):
+        return None
+    if condition.compared(expr) == ref:
+        return condition.lists(expr)
+    every = [_alternatives(alternative, ref) for alternative in condition.alternatives(expr)]
+    known = [values for values in every if values is not None]
+    return [value for values in known for value in values] if known and len(known) == len(every) else None
+
+
+def _among_numbers(listed: Sequence[Value], ref: Ref, env: dict[Expr, Facts]) -> bool:
+    """Leave the whole numbers of a list that are within a column's bounds; return False if none is.
+
+    grade IN (1, 12) → grade is 1 or 12. Where it has no bounds nothing can be computed with it: engines may do so for any row.
+    """
+    interval, numbers = env[ref].interval, [Fraction(value) for value in listed]
+    whole = sorted({int(number) for number in numbers if number.denominator == 1})
+    kept = tuple(number for number in whole if interval is None or number in interval)
+    if kept:
+        env[ref] = Facts(nullable=False, values=kept) if interval is None else Facts.of_values(kept, nullable=False)
     return bool(kept)
 
 

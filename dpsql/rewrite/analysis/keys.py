@@ -13,10 +13,10 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.analysis.bounds import countable, evaluable, evaluate, facts, facts_if_possible, too_large
 from dpsql.rewrite.functions.function import Cell, EvaluateRule, lists_too_many, order_of, too_many
-from dpsql.rewrite.functions.logical import within_branches
+from dpsql.rewrite.functions.logical import is_whole, within_branches
 from dpsql.rewrite.functions.table import describe, function_of, integral, step_of
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Ref, Results, refs, walk
-from dpsql.rewrite.ir.literal import simplest
+from dpsql.rewrite.ir.literal import quoted_name, simplest
 
 # The images of few values under arithmetic: every key that can occur, and none that cannot, as an engine computes it.
 #
@@ -417,11 +417,14 @@ def unknown_domain(expr: Expr) -> MissingBounds:
             because="key-without-domain",
             hint=f"Group by something coarser, such as {coarser}.",
         )
+    written = quoted_name(expr.name) if isinstance(expr, Ref) else describe(expr)
+    listed = isinstance(expr, Ref) and is_whole(expr)
+    meant = f"; or say which are meant: WHERE {written} IN (…)." if listed or expr.type.is_text else "."
     return MissingBounds(
         f'the groups of {describe(expr)} are not known: column "{name}" has no declared domain for them',
         because="key-without-domain",
-        hint=f'The owner of the data can declare `values: […]` (or, for whole numbers and times, `bounds`) for "{name}"; '
-        f"or say which are meant: WHERE {describe(expr)} IN (…).",
+        hint=f"The owner of the data can declare `values: […]` (or, for whole numbers and times, `bounds`) for "
+        f'"{name}"{meant}',
     )
 
 

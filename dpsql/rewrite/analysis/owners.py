@@ -527,8 +527,15 @@ def _not_on_unit(source: Source, relation: Relation, kind: str) -> Unsupported:
         for name, bound in others.items()
         if bound.through is not None and bound.through.table == table and not bound.through.further
     ]
+    own = [
+        f"{name}.{bound.column}" for name, bound in sorted(others.items()) if bound.through is None and name != table
+    ]
     if source.made is None:
-        named, hint = f'"{table}"', f"JOIN {table} ON {through[0] if through else f'… = {table}.{unit.column}'}"
+        # Both sides are named: of a join by another column that points to persons, as a manager's, the wrong one is missed.
+        beside = f"JOIN {table} ON {own[0] if own else '…'} = {table}.{unit.column}"
+        itself = f"JOIN {table} AS b ON a.{unit.column} = b.{unit.column}"
+        twice = sum(other.table.name == table for other in relation.private.values()) > 1
+        named, hint = f'"{table}"', f"JOIN {table} ON {through[0]}" if through else itself if twice else beside
     else:
         named, hint = (
             f'the subquery over "{table}"',

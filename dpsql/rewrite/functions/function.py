@@ -175,8 +175,8 @@ class Condition:
     """Returns the one thing that is compared with constants; None where there are two."""
     narrows: Callable[[Apply, Expr], Interval | None] = lambda _, __: None
     """Returns the interval that a column or an expression has where the condition holds."""
-    lists: Callable[[Apply], Sequence[str] | None] = lambda _: None
-    """Returns the texts of which what is compared is one where the condition holds; None where it says no such thing."""
+    lists: Callable[[Apply], Sequence[Value] | None] = lambda _: None
+    """Returns the values of which what is compared is one where the condition holds; None where it says no such thing."""
     denied: Callable[[Apply, Callable[[Expr], Expr]], Expr | None] = lambda _, __: None
     """Returns what holds of values where the condition does not, given how to deny its parts; None where nothing is known."""
     of_null: bool = False

@@ -131,11 +131,11 @@ def _only_first(apply: Apply) -> Expr | None:
     return variable if variable == apply.args[0] else None
 
 
-def _texts(apply: Apply) -> Sequence[str] | None:
-    """Return the constants, where they are texts, or NULL, to which nothing is equal."""
-    values = [arg.value for arg in apply.args if isinstance(arg, Const) and arg.value is not None]
-    texts = [value for value in values if isinstance(value, str)]
-    return texts if texts and len(texts) == len(values) else None
+def _constants(apply: Apply) -> Sequence[Value] | None:
+    """Return the constants with which one thing is compared; without NULL, to which nothing is equal."""
+    constants = [arg.value for arg in apply.args if isinstance(arg, Const)]
+    values = [value for value in constants if value is not None]
+    return values if values and len(constants) + 1 == len(apply.args) else None
 
 
 def _compared(op: str) -> EvaluateRule:
@@ -178,7 +178,7 @@ def _comparison(op: str) -> Function:
         condition=Condition(
             compared=_only_variable,
             narrows=_narrowed,
-            lists=_texts if op == "eq" else lambda _: None,
+            lists=_constants if op == "eq" else lambda _: None,
             denied=lambda apply, _: replace(apply, op=_OPPOSITE[op]),
             strict=op in ("lt", "gt"),
             excludes_one=op == "ne",
@@ -244,7 +244,7 @@ COMPARISONS: tuple[Function, ...] = (
         condition=Condition(
             compared=_only_first,
             narrows=_among,
-            lists=_texts,
+            lists=_constants,
             pairs=lambda apply: [(apply.args[0], listed) for listed in apply.args[1:]],
             room=_room_to_be_equal,
         ),

@@ -136,7 +136,7 @@ def test_a_cut_widens_it(mean_of_fares: tuple[Margins, Readout]) -> None:
     margins, readout = mean_of_fares
     groups = _drawn(mean_of_fares, [0.0] * len(SIZES), SIZES, 1)
     without = shrunk_means(readout, [(margins, group) for group in groups])  # type: ignore[misc]
-    cutting = replace(margins, cut=sum(SIZES) / len(SIZES))
+    cutting = replace(margins, cut=sum(SIZES) / len(SIZES), cut_of_all=sum(SIZES))
     cut = shrunk_means(readout, [(cutting, group) for group in groups])  # type: ignore[misc]
     assert [mean and mean.value for mean in cut] == [mean and mean.value for mean in without]
     assert all(a and b and a.half_width > b.half_width for a, b in zip(cut, without, strict=True))

@@ -31,7 +31,7 @@ _CLOCKS = ("now", "statement_timestamp", "transaction_timestamp", *_OF_NUMBERS)
 _MOST_DAYS, _MOST_MIDNIGHTS = 9_000, 73_050
 _SPAN = 400 * DAY
 _OF_SESSIONS: dict[tuple[str, exp.Expr, int, int], list[tuple[int, int]]] = {}
-"""The pieces of midnights by sessions' clocks, by zone, move and span: a PostgreSQL says the same of them as long as it runs."""
+"""The pieces of midnights by sessions' clocks, by zone, move and span. A PostgreSQL says the same as long as it runs."""
 _MOST_KNOWN = 256
 _STEP = 15 * 60 * 10**6
 """Clocks are changed at quarters of an hour."""

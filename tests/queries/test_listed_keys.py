@@ -1,0 +1,48 @@
+"""Groups are those that WHERE leaves: of a list of numbers or days its values, and not all from the least to the largest."""
+
+import pytest
+
+from dpsql.errors import MissingBounds
+from dpsql.policy.model import Policy
+from tests.support.exactness import plans
+from tests.support.fix_engines import Engines
+from tests.support.fix_world import World
+
+
+@pytest.mark.parametrize(
+    ("key", "condition", "keys"),
+    [
+        ("seats", "seats IN (1, 5)", [1, 5]),
+        ("seats", "seats = 1 OR seats = 5", [1, 5]),
+        ("seats", "seats = 1 OR seats IN (2, 9) OR seats = ANY(ARRAY[5])", [1, 2, 5]),
+        ("seats * 2", "seats IN (1, 5)", [2, 10]),
+        ("seats", "seats IN (1, 2, 6) AND seats > 1", [2, 6]),
+        ("seats", "seats IN (1, 5) AND seats <> 1", [5]),
+        ("seats", "seats IN (8, 9)", []),
+        ("seats", "seats = 5 OR seats > 4", [5, 6]),
+        ("age", "age IN (3, 50)", [3, 50]),
+        ("extract(day FROM day)", "day IN (DATE '2019-03-02', '2019-03-07')", [2, 7]),
+        ("number", "number IN (46, 11)", [11, 46]),
+        ("number", "number IN (46, 11, 12) AND number > 11", [12, 46]),
+        ("number", "number = 9007199254740993", [9007199254740993]),
+        ("seats", "seats = 1 OR late", [0, 1, 2, 3, 4, 5, 6]),
+    ],
+)
+def test_the_groups_are_those_of_the_list(
+    key: str, condition: str, keys: list[int], policy: Policy, world: World, tiny: Engines
+) -> None:
+    """As of texts, and of columns with declared values."""
+    tiny["duckdb"].fill("rides", [])
+    asked = f"SELECT {key}, count(*) FROM rides WHERE {condition} GROUP BY 1"
+    (plan,) = plans(asked, policy, world, tiny["duckdb"])
+    assert [shown[0] for shown in plan.groups.shown] == keys
+
+
+def test_nothing_is_computed_with_a_number_without_bounds(policy: Policy, world: World, tiny: Engines) -> None:
+    """An engine may compute it for rows that WHERE leaves out, where it could overflow."""
+    for asked in ("sum(number)", "sum(number * number)", "count(*) FILTER (WHERE number + 1 > 5)"):
+        with pytest.raises(MissingBounds):
+            plans(f"SELECT {asked} FROM rides WHERE number IN (1, 2)", policy, world, tiny["duckdb"])
+    for key in ("number * 1000", "number % 2", "abs(number)"):
+        with pytest.raises(MissingBounds):
+            plans(f"SELECT {key}, count(*) FROM rides WHERE number IN (1, 2) GROUP BY 1", policy, world, tiny["duckdb"])
