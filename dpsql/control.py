@@ -14,7 +14,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +30,8 @@ _PATIENCE = 15.0
 """Seconds for one of several processes that has just died to be there again."""
 _PAUSE = 0.2
 
-Reload = Callable[[], Awaitable[str | None]]
-"""Reads the configuration again; returns its mistake, if it has one."""
+Command = Callable[[], Awaitable[str | None]]
+"""Does what a word asks for; returns why it could not, if so."""
 
 
 def _name(file: Path, number: int) -> str:
@@ -50,9 +50,9 @@ def _account(connection: socket.socket) -> int:
 class ControlSocket:
     """Takes commands for one process of a server."""
 
-    def __init__(self, file: Path, number: int, processes: int, reload: Reload) -> None:
-        """Be process `number` of so many that serve a configuration."""
-        self._file, self._number, self._processes, self._reload = file, number, processes, reload
+    def __init__(self, file: Path, number: int, processes: int, commands: Mapping[str, Command]) -> None:
+        """Be process `number` of so many that serve a configuration; `commands` by their words."""
+        self._file, self._number, self._processes, self._commands = file, number, processes, commands
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
@@ -78,8 +78,8 @@ class ControlSocket:
                 return
             word = (await reader.read(_LONGEST)).decode("ascii", "replace").strip()
             # The conversation: "reload\n" → {"processes": 2, "wrong": null}, and the end. Any other word is hung up on.
-            if word == "reload":
-                told = {"processes": self._processes, "wrong": await self._reload()}
+            if (command := self._commands.get(word)) is not None:
+                told = {"processes": self._processes, "wrong": await command()}
                 writer.write(json.dumps(told).encode())
                 await writer.drain()
         except OSError:
@@ -111,13 +111,27 @@ def ask_to_reload(file: Path) -> list[Verdict]:
     Raises:
         ConfigError: nobody of this account serves it.
     """
+    return _ask_all(file, "reload")
+
+
+def ask_for_newest(file: Path) -> list[Verdict]:
+    """Have every process answer from the newest copy of the records from now on; return what each says.
+
+    Raises:
+        ConfigError: nobody of this account serves it.
+    """
+    return _ask_all(file, "newest")
+
+
+def _ask_all(file: Path, word: str) -> list[Verdict]:
     # Process 0 is asked without patience, so that "nobody serves this" is said at once. That the others are there is known
     # then: one that is not has just died, and the supervisor begins it anew.
-    first = _ask(file, 0)
-    return [first, *(_ask(file, number, time.monotonic() + _PATIENCE) for number in range(1, first.processes))]
+    first = _ask(file, word, 0)
+    others = range(1, first.processes)
+    return [first, *(_ask(file, word, number, time.monotonic() + _PATIENCE) for number in others)]
 
 
-def _ask(file: Path, number: int, until: float = 0.0) -> Verdict:
+def _ask(file: Path, word: str, number: int, until: float = 0.0) -> Verdict:
     """Ask one process, which may be there only after a while."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         while True:
@@ -131,7 +145,7 @@ def _ask(file: Path, number: int, until: float = 0.0) -> Verdict:
         # Nor may another account that was first to take the name be believed.
         if os.geteuid() != _ROOT and _account(connection) not in (_ROOT, os.geteuid()):
             raise _nobody(file, number)
-        connection.sendall(b"reload\n")
+        connection.sendall(f"{word}\n".encode())
         said = b"".join(iter(lambda: connection.recv(65536), b""))
     if not said:
         raise ConfigError("the server hung up before it had read its configuration", hint="Its log says why.")

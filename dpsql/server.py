@@ -195,7 +195,7 @@ class SnapshotKeeper:
         self._clock = clock
         self._serving, self._serve_newest = serving, serve_newest
         self._cancellation = Cancellation()
-        self._not_before = 0.0
+        self._not_before, self._looking = 0.0, asyncio.Lock()
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
@@ -209,7 +209,8 @@ class SnapshotKeeper:
         while True:
             await asyncio.sleep(_KEEPER_LOOKS)
             try:
-                await self._look()
+                if time.monotonic() >= self._not_before:
+                    await self.look()
             except QueryCanceled:
                 return
             except DpsqlError as failed:
@@ -219,9 +220,14 @@ class SnapshotKeeper:
                 self._not_before = time.monotonic() + _KEEPER_PAUSES
                 _LOG.exception("no newer snapshot is served, which is tried again")
 
+    async def look(self) -> None:
+        """Serve the newest copy, or write one if that is due."""
+        async with self._looking:
+            await self._look()
+
     async def _look(self) -> None:
         config, engine = self._serving()
-        if engine.edition is None or time.monotonic() < self._not_before:
+        if engine.edition is None:
             return
         manifest = await asyncio.to_thread(current_snapshot, config)
         # Where somebody has read another policy already, the copy is not for us: it is when we have read it too.
@@ -287,6 +293,7 @@ class Server:
         self._oracle: OracleSession
         self._listener: Listener
         self._shares: Shares
+        self._keeper: SnapshotKeeper | None = None
 
     @property
     def pages(self) -> str | None:
@@ -317,6 +324,15 @@ class Server:
     ) -> None:
         """Stop everything, running statements first."""
         await self._stack.aclose()
+
+    async def serve_newest(self) -> None:
+        """Answer from the newest copy of the records from now on, if there is one.
+
+        Raises:
+            DpsqlError: it can't be served.
+        """
+        if self._keeper is not None:
+            await self._keeper.look()
 
     async def reload(self) -> None:
         """Read the certificates and the configuration's file again, and apply its policy, roles and users.
@@ -474,8 +490,8 @@ class Server:
         sources = Sources(serving, *self._books.each, self._listener, self._site().ready, self._pages.ends)
         self._stack.enter_context(served_metrics(config.metrics, number, sources))
         if config.snapshot is not None:
-            keeper = SnapshotKeeper(serving, self._serve_copy, self._clock)
-            self._stack.push_async_callback(keeper.stop)
+            self._keeper = SnapshotKeeper(serving, self._serve_copy, self._clock)
+            self._stack.push_async_callback(self._keeper.stop)
         reading = asyncio.get_running_loop().call_later(self._read_after, self._read_kept, self._engine)
         self._stack.callback(reading.cancel)
 

@@ -253,6 +253,17 @@ def test_what_was_accepted_before_a_failure_is_not_accepted_unseen(folder: Path,
     assert engine.is_current()
 
 
+def test_a_file_that_comes_is_served_after_a_reload(folder: Path, charge: Charge) -> None:
+    """Until then all answers are of the files that were there: a reload sees that there is one more."""
+    engine = DuckDb({"t": TableFile(folder / "t*.parquet", TYPES)})
+    asked = f"SELECT count(*) FROM {engine.named('t')}"
+    assert engine.is_current()
+    duckdb.execute(f"COPY (SELECT 3::INTEGER AS a, 'c' AS b) TO '{folder}/t9.parquet'")
+    assert _ask(engine, asked, charge) == [(2,)]
+    assert not engine.is_current()
+    engine.close()
+
+
 @pytest.mark.parametrize("database", [False, True])
 def test_what_duckdb_closes_its_database_under_runs_again(folder: Path, charge: Charge, database: bool) -> None:
     """A mistake of DuckDB's own leaves none of its statements any database: they are paid for, and run in another one."""

@@ -174,7 +174,8 @@ async def _serve(config: Config, ledger: OpeningWay, worker: Worker | None) -> N
             who = "" if worker is None else f"process {worker.post.number + 1}: "
             number, processes = (0, 1) if worker is None else (worker.post.number, len(worker.post.doors))
             reload = partial(_reload, server, who)
-            door = ControlSocket(config.file, number, processes, reload)
+            commands = {"reload": reload, "newest": partial(_serve_newest, server)}
+            door = ControlSocket(config.file, number, processes, commands)
             await door.open()
             try:
                 await signals.until_stopped(reload)
@@ -183,6 +184,14 @@ async def _serve(config: Config, ledger: OpeningWay, worker: Worker | None) -> N
             if worker is None:
                 # Before the server ends, which lets running statements finish for some seconds.
                 notify(STOPPING="1", STATUS="stopping")
+
+
+async def _serve_newest(server: Server) -> str | None:
+    try:
+        await server.serve_newest()
+    except DpsqlError as failed:
+        return failed.message
+    return None
 
 
 def _stop_when_alone(lifeline: int, signals: Signals) -> None:

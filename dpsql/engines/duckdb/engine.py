@@ -4,7 +4,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -221,6 +221,10 @@ _CREATED = "SELECT sql FROM duckdb_tables() WHERE table_name = ? AND database_na
 """The only place that says how a column's texts are compared."""
 
 
+def _files_of(tables: Iterable[TableFile]) -> tuple[Path, ...]:
+    return tuple(file for table in tables for file in table.files)
+
+
 class DuckDb:
     """An `Engine` over one DuckDB file, or over files that stand for tables."""
 
@@ -251,7 +255,8 @@ class DuckDb:
             ConfigError: something is missing, or can't be read as what it is.
         """
         self._catalog = ATTACHED if isinstance(source, Path) else MEMORY
-        files = (source,) if isinstance(source, Path) else tuple(f for table in source.values() for f in table.files)
+        self._tables = () if isinstance(source, Path) else tuple(source.values())
+        files = (source,) if isinstance(source, Path) else _files_of(self._tables)
         self._watched = WatchedFiles(files)
         self._spill = spill(resources.spill)
         if isinstance(source, Path):
@@ -377,7 +382,7 @@ class DuckDb:
         """Make measurements ready; the files are as they were opened."""
         with self._use:
             self._open_again()
-            if not self.is_current():
+            if not self._is_as_opened():
                 raise EngineNotReady
             with closing(self._connection.cursor()) as cursor:
                 prepared = ready_statements(cursor, statements, self._statements)
@@ -420,7 +425,17 @@ class DuckDb:
             self._fallen = False
 
     def is_current(self) -> bool:
-        """Return whether the files are those that were opened, and DuckDB has not closed them by itself."""
+        """Return whether the files are those that were opened, with no other beside them, and are not closed by DuckDB."""
+        return self._is_as_opened() and self._has_all_files()
+
+    def _has_all_files(self) -> bool:
+        """Return whether no file has come into a directory, or under a pattern, of which a table is made."""
+        try:
+            return not self._tables or _files_of(self._tables) == self._watched.files
+        except NoEngine:
+            return False
+
+    def _is_as_opened(self) -> bool:
         changed = self._watched.changed()
         if changed is not None:
             _LOG.error("%s has changed since it was opened; send SIGHUP to serve it as it is now", changed)

@@ -276,7 +276,7 @@ def _alternatives(expr: Expr, ref: Ref) -> Sequence[Value] | None:
 def _among_numbers(listed: Sequence[Value], ref: Ref, env: dict[Expr, Facts]) -> bool:
     """Leave the whole numbers of a list that are within a column's bounds; return False if none is.
 
-    grade IN (1, 12) → grade is 1 or 12. Where it has no bounds nothing can be computed with it: engines may do so for any row.
+    grade IN (1, 12) → grade is 1 or 12. Without bounds nothing can be computed with it, as engines may do for any row.
     """
     interval, numbers = env[ref].interval, [Fraction(value) for value in listed]
     whole = sorted({int(number) for number in numbers if number.denominator == 1})
