@@ -60,7 +60,7 @@ class AnswerFrame:
     def plot(self, kind: str = "histogram", **options: Any) -> "go.Figure":
         """Draw it with its margins as error bars: `histogram`, `versus`, `box`, or `density_curve` with its bounds."""
         if find_spec("plotly") is None:
-            raise ImportError("plots need an extra: in a checkout of dpsql: pip install '.[plots]'")
+            raise ImportError("plots need an extra: in a checkout of dpsql: pip install -e '.[plots]'")
         from dpsql.plots import charts  # noqa: PLC0415  an extra
 
         kinds: dict[str, Callable[..., go.Figure]] = {

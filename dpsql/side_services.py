@@ -93,5 +93,5 @@ def require_prometheus_client() -> None:
     except ImportError as missing:
         raise ConfigError(
             f"metrics needs Prometheus's client, which can't be imported: {missing.name}",
-            hint="in a checkout of dpsql: pip install '.[metrics]'",
+            hint="in a checkout of dpsql: pip install -e '.[metrics]'",
         ) from None

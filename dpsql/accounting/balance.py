@@ -262,7 +262,7 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[P
         raise BudgetExhausted(
             f'the budget of role "{role.name}" has {short}',
             because="role-budget",
-            hint=f"Ask with a smaller dpsql.epsilon, or a question that was answered before; {wait}.",
+            hint=f"Ask {_affordable(balance.role_filter.left.epsilon)}; {wait}.",
         )
     share = role.shares.get(balance.account.user)
     if share is not None and role_cost.epsilon > share - balance.user_spent:
@@ -271,7 +271,7 @@ def afford(balance: Balance, costs: Sequence[Privacy], dataset_costs: Sequence[P
             f'user "{balance.account.user}" has ε = {left} left of {show_down(share)} in the budget of role "{role.name}", '
             f"the statement asks for ε = {show_down(role_cost.epsilon)}",
             because="user-share",
-            hint="Ask with a smaller dpsql.epsilon, or a question that was answered before.",
+            hint=f"Ask {_affordable(share - balance.user_spent)}.",
         )
     _afford_of_dataset(balance, dataset_costs)
 
@@ -315,6 +315,12 @@ def _at_most(role: Role, costs: Sequence[Privacy]) -> Sequence[Privacy]:
     delta = max(cost.delta, each.delta) if cost.delta else cost.delta
     # One at the whole ε costs as much ρ, or more: with zCDP a part of it costs less than that part of its ρ.
     return (Privacy(max(cost.epsilon, each.epsilon), delta),)
+
+
+def _affordable(left: Fraction) -> str:
+    """Return what can be asked where so much ε is left."""
+    smaller = "with a smaller dpsql.epsilon, or " if left > 0 else ""
+    return f"{smaller}a question that was answered before"
 
 
 def _shortfall(budget: PrivacyFilter, costs: Sequence[Privacy]) -> str | None:

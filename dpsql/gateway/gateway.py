@@ -307,7 +307,7 @@ class Gateway(PlannedQuestions):
         kept = self._known.reply(request)
         if kept is not None and kept.is_of(written, profile):
             return kept.reply
-        reply = self._reply(asked, found.plan, found.drawn, read_off.notices)
+        reply = self._reply(asked, found.plan, found.drawn, read_off.notices())
         names = self._names_at_hand(asked, found)
         known = KnownReply(reply, written, tuple(profile.releases), found.epoch, names)
         self._known.keep_reply(request, found.plan, known)
@@ -323,7 +323,7 @@ class Gateway(PlannedQuestions):
 
     def _measured(self, asked: Asked, found: Found) -> Reply:
         """Return the reply with rows that are measured now: once, or until they err as little as is aimed at."""
-        request, said = asked.request, list(found.read_off.notices)
+        request, said = asked.request, list(found.read_off.notices(in_part=True))
         # The session has done so before (`Unpaid.through`), and a plan that is remembered is not run through again.
         # Here nobody gets by without it.
         self._run_through(asked)

@@ -317,7 +317,7 @@ def test_without_the_extra_it_is_said_what_to_install(tmp_path: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     with pytest.raises(ConfigError, match="kind copy needs sqlalchemy, which can't be imported") as caught:
         connect_database(config)
-    assert "pip install '.[databases]'" in str(caught.value.hint)
+    assert "pip install -e '.[databases]'" in str(caught.value.hint)
     monkeypatch.undo()
     client.sqlalchemy.cache_clear()
     monkeypatch.setitem(sys.modules, "pymysql", None)

@@ -226,7 +226,7 @@ def test_without_the_client_it_is_said_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.startswith(f"{ConfigError.__name__} engine: kind spark needs Spark's client")
-    assert "pip install '.[spark]'" in done.stdout
+    assert "pip install -e '.[spark]'" in done.stdout
 
 
 def test_a_program_without_a_file_can_ask(spark_server: str) -> None:

@@ -194,6 +194,16 @@ def test_groups_that_may_be_empty_neither_win_nor_count(
     assert any("are hidden" in notice and "'show' lists them" in notice for notice in told)
 
 
+@pytest.mark.parametrize("sets", ["ROLLUP (age, paid)", "CUBE (age)", "GROUPING SETS ((age), ())"])
+def test_groups_that_are_hidden_beside_totals_are_told_of(sets: str, rides: Memory, new_client: NewClient) -> None:
+    """As without totals."""
+    client = new_client(rides)
+    question = client.gateway.examine(f"SELECT age, count(*) FROM rides GROUP BY {sets}", client.asker)
+    assert question is not None
+    told = replied(client.gateway, client.request(question, HIDE)).notices
+    assert any("are hidden" in notice and "'show' lists them" in notice for notice in told)
+
+
 @pytest.mark.parametrize(("sql", "cost"), LISTED)
 def test_groups_are_shown_where_each_is_a_line(
     sql: str, cost: int, rides: Memory, bounded: Policy, new_client: NewClient

@@ -27,7 +27,7 @@ def mcp(
         from dpsql.agents import server  # noqa: PLC0415 # an extra
     except ModuleNotFoundError as missing:
         raise ConfigError(
-            f'"{missing.name}" is not installed', hint="In a checkout of dpsql: pip install '.[mcp]'."
+            f'"{missing.name}" is not installed', hint="In a checkout of dpsql: pip install -e '.[mcp]'."
         ) from None
     if http is None:
         server.serve_stdio(address)

@@ -13,7 +13,7 @@ from dpsql.epsilon.risks.study import Study
 if TYPE_CHECKING:
     from dpsql.plots import charts
 
-_PNG = "in a checkout of dpsql pip install '.[png]', and Chrome or Chromium"
+_PNG = "in a checkout of dpsql pip install -e '.[png]', and Chrome or Chromium"
 _FREE = "the answer is paid for, so asking again with a name that ends with .html is free in this epoch"
 _OWNER = (
     "Data: everybody's values, as given; statistic: the largest posterior after one answer, by its ε. For the owner only: "
@@ -26,7 +26,7 @@ def require_plots() -> None:
     """Refuse at once where the extra is not installed."""
     # Found, and not imported: that waits until there is something to draw.
     if find_spec("plotly") is None:
-        raise typer.BadParameter("plots need an extra; in a checkout of dpsql: pip install '.[plots]'")
+        raise typer.BadParameter("plots need an extra; in a checkout of dpsql: pip install -e '.[plots]'")
 
 
 def picture_writer(path: Path) -> "Callable[[charts.Picture, str, Path], None]":

@@ -19,7 +19,7 @@ import duckdb
 from dpsql.engines.base import NoEngine
 from dpsql.errors import ConfigError, DpsqlError
 
-_EXTRA = "in a checkout of dpsql: pip install '.[databases]'"
+_EXTRA = "in a checkout of dpsql: pip install -e '.[databases]'"
 _DRIVERS = {"mysql": "pymysql", "mariadb": "pymysql", "postgresql": "psycopg"}
 """The drivers that are taken where a URL names none."""
 _CONNECT, _SILENT = 10, 600

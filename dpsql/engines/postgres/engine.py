@@ -309,10 +309,13 @@ def require_reading_role(
             if reaching
             else f"may write to {', '.join(writable)}"
         )
-        names = ", ".join(".".join(map(quote_name, places.get(table, (table,)))) for table in tables)
+        located = [places.get(table, (table,)) for table in tables]
+        names = ", ".join(".".join(map(quote_name, place)) for place in located)
+        within = dict.fromkeys(quote_name(place[0]) for place in located if len(place) > 1)
+        usage = f"GRANT USAGE ON SCHEMA {', '.join(within)} TO dpsql_reader; " if within else ""
         raise ConfigError(
             f'engine: the role "{role}" {can}; dpsql connects only as one that can do nothing but SELECT',
-            hint=f"CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; GRANT SELECT ON {names} TO dpsql_reader;",
+            hint=f"CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; {usage}GRANT SELECT ON {names} TO dpsql_reader;",
         )
     if hidden:
         raise ConfigError(

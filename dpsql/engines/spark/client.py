@@ -55,7 +55,7 @@ def client() -> ClientParts:
     except ImportError as error:
         raise ConfigError(
             f"engine: kind spark needs Spark's client, which can't be imported: {error.name or error}",
-            hint="in a checkout of dpsql: pip install '.[spark]'",
+            hint="in a checkout of dpsql: pip install -e '.[spark]'",
         ) from None
     # It would log statements, and what it retries.
     logging.getLogger("pyspark").propagate = False

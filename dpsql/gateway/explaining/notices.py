@@ -255,7 +255,10 @@ def _unseen(part: PricedMeasurement) -> str:
 
 def _empty(plan: MeasurementPlan, draws: list[Draws], possible: CanHaveRows | None) -> Iterator[str]:
     """Yield how many groups may be empty, where they are left out, or are most of those that are shown."""
-    if plan.sets is not None or not plan.groups.keys or plan.count is None or not draws:
+    if not plan.groups.keys or plan.count is None or not draws:
+        return
+    # Of ROLLUP and the like it is said of the groups by all keys, where these are shown, and hidden.
+    if plan.sets is not None and not (plan.hides_empty and tuple(range(len(plan.groups.keys))) in plan.sets):
         return
     if draws[0].keys is not None:
         return  # they were selected by how many rows or units they have

@@ -354,12 +354,12 @@ class ReadOff:
     releases: PaidReleases
     """The releases by their keys."""
 
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """Return the notices for the client that gets the answer."""
+    def notices(self, *, in_part: bool = False) -> tuple[str, ...]:
+        """Return the notices for the client that gets the answer; `in_part` says that the rest of it was measured."""
+        what = "a part is free" if in_part else "free"
         statements = dict.fromkeys(" ".join(told_release.statement.split()) for told_release in self.told.values())
         return tuple(
-            f"free: computed from the earlier answer to {_short(statement)}; SET dpsql.reuse = 'off' asks afresh"
+            f"{what}: computed from the earlier answer to {_short(statement)}; SET dpsql.reuse = 'off' asks afresh"
             for statement in statements
         )
 

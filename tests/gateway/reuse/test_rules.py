@@ -21,7 +21,7 @@ from dpsql.privacy.reuse.lens import lens
 from dpsql.question import Argument, Settings
 from tests.gateway.engines import Watched, fail
 from tests.support.fix_policy import with_chosen_rows, with_epsilon, with_rows
-from tests.support.fix_world import Client, NewClient
+from tests.support.fix_world import Client, NewClient, replied
 from tests.support.memory import Memory
 
 GROUPED = "SELECT payment_type, count(*), avg(fare) FROM trips GROUP BY 1"
@@ -302,6 +302,16 @@ def test_a_client_is_told(engine: Memory, new_client: NewClient) -> None:
             f"free: computed from the earlier answer to {GROUPED}; SET dpsql.reuse = 'off' asks afresh",
         )
     assert len(request.receipt.releases) == 1
+
+
+def test_nothing_is_called_free_of_which_a_part_is_paid(engine: Memory, new_client: NewClient) -> None:
+    """The count is read off an answer; the median is measured."""
+    client = new_client(engine)
+    client.ask(GROUPED, Settings(epsilon="1"))
+    question = client.gateway.examine("SELECT count(*), median(fare) FROM trips", client.asker)
+    assert question is not None
+    reply = replied(client.gateway, client.request(question, Settings(epsilon="1")))
+    assert [said.partition(":")[0] for said in reply.notices if "computed from" in said] == ["a part is free"]
 
 
 def test_what_a_role_was_told_is_listed(engine: Memory, new_client: NewClient) -> None:
