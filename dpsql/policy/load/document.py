@@ -120,6 +120,10 @@ Tree = str | list["Tree"] | dict[str, "Tree"]
 _DEEPEST = 12
 _LARGEST = 200_000
 _CORE = "tag:yaml.org,2002:"
+_OPENED, _CLOSED = re.compile(r"[A-Za-z ]+\(\d+"), re.compile(r"\d+\)")
+"""The two halves of a type with a length: numeric(10, 2)."""
+_GLUED = re.compile(r"([A-Za-z_][\w-]*):(\S+)")
+"""A key whose value begins at once, inside of braces: {type:smallint}."""
 _NO_SPACE = re.compile(r"[A-Za-z_][\w-]*:[^\s/]")
 """A key whose value begins at once, which YAML takes for one text."""
 # max_rows: 1.000 would be one row to YAML, and a thousand to many of those who write it.
@@ -275,8 +279,13 @@ class _Walk:
 
     def _mapping(self, node: MappingNode, path: Path) -> Tree:
         tree: dict[str, Tree] = {}
-        for place, number in self._with_commas(node, path):
-            self.mistakes.add(self, place, f'is "{number}"; it must be {number.replace(",", ".")}, with a point')
+        for place, value in self._with_commas(node, path):
+            meant = (
+                f'it must be in quotes: "{value}"'
+                if "(" in value
+                else f"it must be {value.replace(',', '.')}, with a point"
+            )
+            self.mistakes.add(self, place, f'is "{value}"; {meant}')
         for key, value in node.value:
             place = (*path, str(key.value))
             # What was told already: both halves of a number with a comma, or a key that had a mistake and stands here again.
@@ -291,22 +300,31 @@ class _Walk:
                 self.mistakes.add(self, place, f"is given twice, first in line {first}")
                 continue
             self.lines[place] = key.start_mark.line + 1
+            glued = _GLUED.fullmatch(str(key.value))
+            if glued and value.tag == f"{_CORE}null":
+                tree[glued[1]] = glued[2]  # what is meant, so that nothing else is told of it
+                self.lines.setdefault((*path, glued[1]), key.start_mark.line + 1)
+                self.mistakes.add(self, place, f'"{glued[1]}:" needs a space after it: {glued[1]}: {glued[2]}')
+                continue
             item = self._tree(value, place)
             if item is not None:
                 tree[str(key.value)] = item
         return tree
 
     def _with_commas(self, node: MappingNode, path: Path) -> Iterator[tuple[Path, str]]:
-        """Yield numbers with a decimal comma, which YAML reads as a number and a key: {epsilon: 0,5}."""
+        """Yield values that a comma ends, so that the rest is a key to YAML: {epsilon: 0,5} and {type: numeric(10, 2)}."""
         for (key, value), (after, nothing) in pairwise(node.value):
-            digits = isinstance(after, ScalarNode) and isinstance(value, ScalarNode) and value.value.isdigit()
-            close = after.start_mark.index == value.end_mark.index + 1
-            if digits and close and after.value.isdigit() and nothing.tag == f"{_CORE}null":
+            if not (isinstance(after, ScalarNode) and isinstance(value, ScalarNode) and nothing.tag == f"{_CORE}null"):
+                continue
+            first, rest = str(value.value), str(after.value)
+            between = after.start_mark.index - value.end_mark.index - 1
+            number = first.isdigit() and rest.isdigit() and between == 0
+            if number or (_OPENED.fullmatch(first) and _CLOSED.fullmatch(rest)):
                 place = (*path, str(key.value))
-                for part in (place, (*path, str(after.value))):
+                for part in (place, (*path, rest)):
                     self.lines.setdefault(part, key.start_mark.line + 1)
-                self.mistakes.ignore(self, (*path, str(after.value)))
-                yield place, f"{value.value},{after.value}"
+                self.mistakes.ignore(self, (*path, rest))
+                yield place, f"{first},{' ' * between}{rest}"
 
 
 # `${NAME}` and `${file:path}` in the configuration: values from the environment and from files.

@@ -216,6 +216,11 @@ def _moved_by(args: Sequence[str], _: Apply) -> str:
     return f"{args[0]} + interval …"
 
 
+def before_relabel(expr: Expr) -> Expr | None:
+    """Return the time that was taken for one of the other type, with or without a zone; None of any other expression."""
+    return expr.args[0] if isinstance(expr, Apply) and expr.op == "in_utc" else None
+
+
 def is_midnight(expr: Expr) -> bool:
     """Return whether a timestamp is always the beginning of a day, so that the day says all of it."""
     match expr:

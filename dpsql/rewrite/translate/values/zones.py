@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from dpsql.errors import DpsqlError, MissingBounds, Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.functions.temporal import FIELDS, is_midnight, moment_of
+from dpsql.rewrite.functions.temporal import FIELDS, before_relabel, is_midnight, moment_of
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, TimeField, Unit
 from dpsql.rewrite.ir.literal import TYPES, is_endless, parse_value
@@ -172,8 +172,9 @@ def relabel_time(x: Expr, type_: SqlType) -> Expr:
     """Return the same value as one of the other type of times: as UTC's clock shows it."""
     if x.type is type_:
         return x
-    if isinstance(x, Apply) and x.op == "in_utc" and x.args[0].type is type_:
-        return x.args[0]
+    before = before_relabel(x)
+    if before is not None and before.type is type_:
+        return before
     return Const(x.value, type_) if isinstance(x, Const) else Apply("in_utc", (x,), type_)
 
 

@@ -8,7 +8,7 @@ from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.translate.values.context import Translator
 from tests.rewrite.translate.shown import translated, tree
 
-_ZONED = "in_utc(in_utc(picked))"
+_ZONED = "picked"
 _SINCE_ZONED = f"lt(micros(time_of_day({_ZONED})), 43200000000)"
 _SINCE = "micros(time_of_day(picked))"
 TRANSLATED = {
