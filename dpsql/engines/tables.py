@@ -173,8 +173,15 @@ def require_tables(policy: Policy, engine: Engine) -> None:
     mistakes = misfits_of(policy, engine)
     if mistakes:
         raise ConfigError("\n".join(mistakes.values()), hint="Correct the schema files, or the tables.")
-    for table in policy.tables.values():
-        _require_readable(table, engine)
+    hidden = [table for table in policy.tables.values() if not _is_readable(table, engine)]
+    if hidden:
+        lines = (f'{table.file}: the engine does not let dpsql read table "{table.name}"' for table in hidden)
+        named = ", ".join(engine.named(table.name) for table in hidden)
+        raise ConfigError(
+            "\n".join(lines),
+            hint="Its reason stands above. Where rights are missing, the role that dpsql connects as needs GRANT SELECT ON "
+            f"{named}, and GRANT USAGE ON their SCHEMA.",
+        )
 
 
 def misfits_of(policy: Policy, engine: DescribedTables) -> dict[str, str]:
@@ -183,17 +190,15 @@ def misfits_of(policy: Policy, engine: DescribedTables) -> dict[str, str]:
     return {name: text for name, text in lines.items() if text}
 
 
-def _require_readable(table: Table, engine: Engine) -> None:
-    """Have a question about all declared columns made ready, and not run."""
+def _is_readable(table: Table, engine: Engine) -> bool:
+    """Return whether a question about all declared columns can be made ready; it is not run."""
     columns = ", ".join(quote_name(name) for name in table.columns)
     probe = f"SELECT {columns} FROM {engine.named(table.name)} WHERE 1 = 0"  # noqa: S608
     try:
         with engine.ready([probe], timeout=_PROBE_PATIENCE, cancellation=Cancellation()):
-            pass
+            return True
     except EngineNotReady:
-        raise ConfigError(
-            f'{table.file}: the engine does not let dpsql read table "{table.name}"', hint="Its reason stands above."
-        ) from None
+        return False
     except EngineAway:
         raise NoEngine("the engine can't be asked", hint="Its reason stands above.") from None
 

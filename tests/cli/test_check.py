@@ -34,6 +34,32 @@ def test_without_an_engine_the_files_are_checked(tmp_path: Path) -> None:
     assert "2 tables, 1 roles, 1 users" in done.stdout
 
 
+def test_individuals_whom_no_role_protects_are_named(tmp_path: Path) -> None:
+    """A kind that is spelt otherwise in one file: every question about its table would be refused."""
+    path = write_files(tmp_path)
+    (tmp_path / "schemas" / "more.yaml").write_text(
+        "table: more\nprivacy_units: {passengers: {column: a, max_rows: 1}}\ncolumns: {a: {type: integer}}\n"
+    )
+    done = RUN.invoke(app, ["check", "--config", str(path), "--files-only"])
+    assert done.exit_code == 0, done.output
+    assert "more.yaml: no role protects passengers, so nobody can ask about table more; roles protect passenger" in (
+        done.stdout
+    )
+
+
+def test_a_data_set_by_another_name_is_told_of(tmp_path: Path) -> None:
+    """Its budgets begin anew, which may not be what was meant."""
+    path = write_files(tmp_path)
+    text = path.read_text()
+    path.write_text(re.sub("ledger: .*\n", "", text))
+    old = tmp_path / ".dpsql" / "old" / "ledger.db"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    done = RUN.invoke(app, ["check", "--config", str(path), "--files-only"])
+    assert "has no ledger yet, and all budgets are whole" in done.stdout
+    assert str(old) in done.stdout
+
+
 def test_a_missing_engine_is_a_failure(tmp_path: Path) -> None:
     """As for `serve`, which would not start."""
     done = RUN.invoke(app, ["check", "--config", str(write_files(tmp_path))])
@@ -49,7 +75,6 @@ def test_a_server_that_can_not_be_asked_is_a_failure(tmp_path: Path, postgres: P
     with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as owner:
         owner.execute("CREATE ROLE dpsql_checker LOGIN PASSWORD 'hidden'")
         owner.execute(f"CREATE TABLE trips ({TRIPS}); CREATE TABLE zones (zone_id INT, borough TEXT)".encode())
-        owner.execute("GRANT SELECT ON zones TO dpsql_checker")
     for dsn, said in (
         (f"{where} port=1", "the PostgreSQL server can't be asked"),
         (f"{where}-not port={postgres.address.port}", "the PostgreSQL server can't be asked"),
@@ -62,6 +87,9 @@ def test_a_server_that_can_not_be_asked_is_a_failure(tmp_path: Path, postgres: P
         assert (done.exit_code, said in done.stderr) == (1, True), done.stderr
         assert "HINT" in done.stderr
         assert "hidden" not in done.output
+    # Of two tables without rights both are told at once, with what grants them.
+    assert 'the engine does not let dpsql read table "zones"' in done.stderr
+    assert "GRANT SELECT ON " in done.stderr
 
 
 def test_settings_of_the_environment_change_no_session(

@@ -59,6 +59,37 @@ from dpsql.wire.protocol.certificate import certificate_of
 from dpsql.wire.server.acceptor import listen
 from dpsql.wire.server.directory import Directory
 
+# What nobody meant, and is no mistake of the files: a kind of individuals that no role protects, a data set by another name.
+
+
+def unprotected(policy: Policy) -> Iterator[str]:
+    """Yield the tables about which no role can ask: none protects the individuals that they name."""
+    protected = {role.protects for role in policy.roles.values()}
+    for table in policy.tables.values():
+        kinds = sorted(table.units)
+        if kinds and protected and not protected & set(kinds):
+            yield (
+                f"note: {table.file}: no role protects {' or '.join(kinds)}, so nobody can ask about table {table.name}; "
+                f"roles protect {', '.join(sorted(protected))}"
+            )
+
+
+def other_ledgers(loaded: Config) -> Iterator[str]:
+    """Yield the ledgers of other data sets beside one that is not there yet: with a new name all budgets begin anew."""
+    if not isinstance(loaded.ledger, SqliteLedgerConfig) or loaded.ledger.path.exists():
+        return
+    path = loaded.ledger.path
+    if path.parent.name != loaded.policy.dataset:  # a place that was given
+        return
+    others = sorted(other for other in path.parent.parent.glob("*/ledger.db") if other != path)
+    if others:
+        yield (
+            f'note: the data set "{loaded.policy.dataset}" has no ledger yet, and all budgets are whole; there is '
+            f"{', '.join(map(str, others))}: if this is that data set by another name, move its folder to {path.parent}, "
+            "and run dpsql adopt"
+        )
+
+
 # What `dpsql check` says of tables that grow: what keeps their questions from standing, and for how long charges count.
 
 # As long as each can be.
@@ -344,7 +375,7 @@ def check_config(
     _tell_sandbox(loaded.shadow)
     for line in () if loaded.snapshot is None else _old_copies(loaded, loaded.snapshot):
         typer.echo(line)
-    for line in growth_notes(loaded):
+    for line in (*growth_notes(loaded), *unprotected(loaded.policy), *other_ledgers(loaded)):
         typer.echo(line)
     if files_only:
         typer.echo("no mistake in the files")

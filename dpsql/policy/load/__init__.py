@@ -118,6 +118,12 @@ def _config(path: Path, access: Access) -> Config | None:
     engine, ledger = engine_of(operation), ledger_of(operation)
     if shape.dataset is None or engine is None or ledger is None:
         return None
+    listen = listen_of(shape.listen, ("listen",), operation)
+    web = None if shape.web is None else listen_of(shape.web, ("web",), operation)
+    metrics = None if shape.metrics is None else listen_of(shape.metrics, ("metrics",), operation)
+    for key, other in (("web", web), ("metrics", metrics)):
+        if other is not None and other.port and (other.host, other.port) == (listen.host, listen.port):
+            access.wrong((key, "port"), f"is {other.port}, where clients connect (listen); take another")
     growing = [table.name for table in tables.values() if table.grows is not None]
     if growing and not (shape.engine is not None and shape.engine.snapshot):
         access.wrong(
@@ -130,7 +136,7 @@ def _config(path: Path, access: Access) -> Config | None:
             shape.dataset, tables, roles, budgets, fingerprint(tables), access.schemas.views, _search_path(access)
         ),
         engine=engine,
-        listen=listen_of(shape.listen, ("listen",), operation),
+        listen=listen,
         shadow=shadow_of(operation),
         ledger=ledger,
         users=users,
@@ -138,8 +144,8 @@ def _config(path: Path, access: Access) -> Config | None:
         refresh=shape.refresh,
         trial=shape.trial,
         unverified=shape.engine is not None and shape.engine.unverified,
-        web=None if shape.web is None else listen_of(shape.web, ("web",), operation),
-        metrics=None if shape.metrics is None else listen_of(shape.metrics, ("metrics",), operation),
+        web=web,
+        metrics=metrics,
         ldap=ldap_of(operation),
         audit=None if shape.audit is None else path.parent / shape.audit,
         snapshot=snapshot_of(operation),
