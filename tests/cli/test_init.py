@@ -9,7 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from dpsql.assembly import servable
+from dpsql.cli.commands.init import joined_view
 from dpsql.cli.main import app
+from dpsql.cli.support.catalogue import CatalogueColumn, CatalogueTable
 from dpsql.engines import connect
 from dpsql.engines.connect import ADMITTED
 from dpsql.policy.growth import Every, Grows, TermLength
@@ -217,6 +219,22 @@ def test_labels_are_written_where_they_were_declared(postgres: Postgres, tmp_pat
     ]
 
 
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+def test_a_view_of_the_database_is_no_table_to_be_public(kind: str, postgres: Postgres, tmp_path: Path) -> None:
+    """It may count people: then it would say exact numbers to everybody."""
+    with psycopg.connect(postgres.dsn("postgres")) as connection:
+        connection.execute(
+            f"CREATE TABLE staff (a int); CREATE {kind} heads AS SELECT count(*) AS n FROM staff".encode()
+        )
+        connection.commit()
+        where = postgres.address
+        url = f"postgresql://{OWNER}:{where.secret}@/postgres?host={where.directory}&port={where.port}"
+        RUN.invoke(app, ["init", url, "--directory", str(tmp_path), "--table", "heads", "--table", "staff"])
+        connection.execute(f"DROP {kind} heads; DROP TABLE staff".encode())
+    assert "Not public if it shows or counts people" in (tmp_path / "heads.yaml").read_text()
+    assert "Not public if" not in (tmp_path / "staff.yaml").read_text()
+
+
 @pytest.fixture(scope="module")
 def hospital(postgres: Postgres) -> str:
     """How to connect to a hospital's database."""
@@ -309,6 +327,20 @@ def test_views_have_what_a_row_belongs_to(hospital: str, tmp_path: Path) -> None
     )
     policy = servable(tmp_path / "config.yaml").policy
     assert {*policy.views} == views
+
+
+def test_a_second_way_to_a_person_is_no_part_of_a_view() -> None:
+    """Who approved an absence is another person than who was absent: no join with both is answered."""
+    staff = CatalogueTable({"id": CatalogueColumn("integer"), "name": CatalogueColumn("text")}, key=("id",))
+    absent = CatalogueTable(
+        {
+            "who": CatalogueColumn("integer", references="staff.id"),
+            "approved": CatalogueColumn("integer", references="staff.id"),
+        }
+    )
+    tables = {"staff": staff, "absent": absent}
+    assert str(joined_view("absent", tables)).count("JOIN") == 2
+    assert str(joined_view("absent", tables, frozenset(tables))).count("JOIN") == 1
 
 
 def test_tables_of_other_schemas_are_taken_where_that_is_said(hospital: str, tmp_path: Path) -> None:

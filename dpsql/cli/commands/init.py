@@ -28,6 +28,10 @@ _UNITS = """\
 # privacy_units:
 #   person: {column: …}
 """
+_VIEW = """\
+# The database makes it of other tables. Not public if it shows or counts people: what counts them is no row of anybody, and
+# has no unit. Leave such a view out, and have its tables asked.
+"""
 _GROWS = """\
 # Days are closed two days after their end: rows that come later never count. max_rows counts over the whole year.
 grows: {{by: {}, closes: {{every: day, after: 2 days}}, term: year}}
@@ -149,6 +153,7 @@ def _parts(
     for to, pairs in joint.items():
         inside = ", ".join(f"{yaml_name(own)}: {yaml_name(theirs)}" for own, theirs in pairs.items())
         yield f"  {yaml_name(to)}: {{{inside}}}\n"
+    yield _VIEW if table.is_view else ""
     yield (units.lines(name) if units is not None else "") or _UNITS
     if grows is not None:
         yield _GROWS.format(yaml_name(grows))
@@ -230,6 +235,8 @@ class _Draft:
     """A view as it grows: what it joins, and which columns it has, by their names."""
 
     tables: Mapping[str, CatalogueTable]
+    owned: frozenset[str] = frozenset()
+    """Tables whose rows are individuals', as far as that is said."""
     joins: list[str] = field(default_factory=list)
     columns: dict[str, str] = field(default_factory=dict)
     aliases: list[str] = field(default_factory=list)
@@ -252,7 +259,8 @@ class _Draft:
             # Two ways to one table, as from where and to where a ride goes: the second has the name of its columns,
             # zones_dropoff_zone.
             other = alias_of if alias_of not in self.aliases else f"{alias_of}_{'_'.join(pairs)}"
-            if other in self.aliases:
+            # The second way to a person, as to who approved it, makes a row two persons': dpsql takes no such join.
+            if other in self.aliases or (other != alias_of and to in self.owned):
                 continue
             # Behind a LEFT JOIN all others are: an inner one would drop the rows that the first has kept.
             left = missing or optional
@@ -267,9 +275,12 @@ class _Draft:
             self.follow(to, other, (*above, to), missing=left)
 
 
-def joined_view(name: str, tables: Mapping[str, CatalogueTable]) -> str | None:
-    """Return the beginnings of a view of a table and all that its rows point to; None where they point nowhere."""
-    made = _Draft(tables)
+def joined_view(name: str, tables: Mapping[str, CatalogueTable], owned: frozenset[str] = frozenset()) -> str | None:
+    """Return the beginnings of a view of a table and all that its rows point to; None where they point nowhere.
+
+    `owned` are the tables whose rows are individuals'.
+    """
+    made = _Draft(tables, owned)
     alias = TableName.of(name).name
     made.add(name, alias)
     made.follow(name, alias, (name,), missing=False)
@@ -371,7 +382,8 @@ def init(
         name: draft(name, described, units, frozenset(chosen), growing.get(name)) for name, described in chosen.items()
     }
     if views:
-        texts |= {view_name(name): text for name in chosen if (text := joined_view(name, chosen)) is not None}
+        owned = frozenset() if units is None else frozenset(name for name in chosen if units.lines(name))
+        texts |= {view_name(name): text for name in chosen if (text := joined_view(name, chosen, owned)) is not None}
     _write(directory, texts)
     copy = (_COPY,) if isinstance(source, PostgresServer) else ()
     copy = (_COPIED,) if isinstance(source, CopiedDatabase) else copy

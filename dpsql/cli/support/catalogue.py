@@ -51,6 +51,7 @@ class CatalogueTable:
     """Where it is, if nothing but its place finds it: clinical.labs."""
     readable: bool = True
     """Whether who asked may read its rows."""
+    is_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ SELECT c.oid::bigint, pg_table_is_visible(c.oid), n.nspname, c.relname, c.relisp
       || (SELECT m.nspname FROM pg_namespace m WHERE m.oid = t.typnamespace) || '.' || t.typname
     ELSE format_type(t.oid, coalesce(b.typmod, NULLIF(a.atttypmod, -1), -1)) END,
   (SELECT count(*) FROM pg_partition_tree(c.oid) p WHERE p.isleaf AND c.relkind = 'p'),
-  has_schema_privilege(n.oid, 'USAGE'), has_any_column_privilege(c.oid, 'SELECT')
+  has_schema_privilege(n.oid, 'USAGE'), has_any_column_privilege(c.oid, 'SELECT'), c.relkind IN ('v', 'm')
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
 JOIN pg_type y ON y.oid = a.atttypid JOIN base b ON b.oid = a.atttypid JOIN pg_type t ON t.oid = b.type AND t.typtype <> 'd'
 WHERE {_OURS} AND a.attnum > 0 AND NOT a.attisdropped
@@ -113,8 +114,9 @@ SELECT coalesce(r.rolname::text, 'every role'), substr(one, length('search_path=
 """
 # By place: 0 oid, 1 whether a bare name finds it, 2 schema, 3 table, 4 whether it is a partition, 5 the table's comment, 6
 # number of the column, 7 its name, 8 its comment, 9 NOT NULL, 10 type, 11 how many partitions have rows, 12 whether the
-# schema may be used, 13 whether a column may be read. `_Key`: table, p or f, own columns, target, its columns.
-_Column = tuple[int, bool, str, str, bool, str | None, int, str, str | None, bool, str, int, bool, bool]
+# schema may be used, 13 whether a column may be read, 14 whether it is a view. `_Key`: table, p or f, own columns, target,
+# its columns.
+_Column = tuple[int, bool, str, str, bool, str | None, int, str, str | None, bool, str, int, bool, bool, bool]
 _Key = tuple[int, str, list[int], int, list[int] | None]
 
 
@@ -235,7 +237,7 @@ def _postgres_tables(columns: list[_Column], keys: list[_Key], *, bare: bool) ->
         found = first[1] if TableName.of(names[oid]).schema == PUBLIC else names[oid] == f"{first[2]}.{first[3]}"
         place = None if found else f"{first[2]}.{first[3]}"
         readable = first[12] and first[13]
-        yield names[oid], CatalogueTable(described, key, joint, first[5], first[11], place, readable)
+        yield names[oid], CatalogueTable(described, key, joint, first[5], first[11], place, readable, first[14])
 
 
 def _called(row: _Column, *, bare: bool) -> str:
