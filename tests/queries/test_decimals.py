@@ -10,6 +10,7 @@ from dpsql.policy.model import Policy
 from tests.support.exactness import unnoised
 from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_world import World
+from tests.support.memory import Memory
 
 _D = Decimal
 _CONDITIONS: list[tuple[str, Callable[[Decimal], object]]] = [
@@ -98,6 +99,24 @@ _SINGLES = [
     ("fare::real <> fare", 20),
     ("price::real = weight", 30),
 ]
+
+
+@pytest.mark.parametrize("stored", ["DOUBLE", "DECIMAL(10, 2)", "FLOAT"])
+def test_real_may_be_stored_with_more_digits(stored: str, policy: Policy, world: World) -> None:
+    """In Parquet and CSV files it mostly is: it is read as what it is declared to be, whatever it holds."""
+    engine = Memory(policy)
+    engine.execute(f"ALTER TABLE rides ALTER weight TYPE {stored}")
+    engine.execute("INSERT INTO rides (rider, weight) SELECT i, [0.1, 0.25, 0.3][i % 3 + 1] FROM range(30) AS t(i)")
+    if stored != "DECIMAL(10, 2)":
+        engine.execute(
+            f"INSERT INTO rides (rider, weight) SELECT 50, v::{stored} FROM (VALUES ('NaN'), ('inf')) AS t(v)"
+        )
+    if stored == "DOUBLE":
+        engine.execute("INSERT INTO rides (rider, weight) VALUES (51, 1e300), (52, 1e-300)")
+    for condition, number in (("weight = '0.1'", 10), ("weight IN (0.1, 0.3)", 20), ("weight = 0.1", 0)):
+        ((found,),) = unnoised(f"SELECT count(*) FROM rides WHERE {condition}", policy, world, engine).values()
+        assert found == number, condition
+    engine.close()
 
 
 @pytest.mark.parametrize("dialect", ENGINES)

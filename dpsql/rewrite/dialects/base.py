@@ -157,6 +157,10 @@ class Dialect(ABC):
         """Return a stored decimal in double precision; `representable` says that none of its values is beyond that."""
 
     @abstractmethod
+    def stored_single(self, column: str) -> str:
+        """Return a stored number as single precision has it, in double; it may be stored with more digits."""
+
+    @abstractmethod
     def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
         """Return the value at the end of `keys` in a column of JSON: a text, number, boolean, date or timestamp, else NULL.
 

@@ -104,6 +104,12 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         """Return a cast, or its total form for numerics without a length: those may be beyond double precision."""
         return f"{column}::float8" if representable else _any_numeric(column)
 
+    def stored_single(self, column: str) -> str:
+        """Return a cast there and back, of what has a place in single precision: the rest would fail."""
+        double = f"{column}::float8"
+        room = f"abs({double}) BETWEEN {self.double(Fraction(1, 10**37))} AND {self.double(Fraction(3 * 10**38))}"
+        return f"(CASE WHEN {room} THEN ({double})::float4::float8 ELSE {double} END)"
+
     def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
         """Return what is there: a text becomes another type only if it is one for sure.
 

@@ -118,6 +118,10 @@ class SparkDialect(PlainForms):
         del representable
         return f"CAST({column} AS DOUBLE)"
 
+    def stored_single(self, column: str) -> str:
+        """Return a cast there and back, which can't fail: what is too large becomes infinite."""
+        return f"CAST(CAST({column} AS FLOAT) AS DOUBLE)"
+
     def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
         """Refuse: Spark repairs what is no JSON in ways of its own."""
         del column, keys, type_

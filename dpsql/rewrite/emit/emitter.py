@@ -52,8 +52,10 @@ def read_stored(ref: Ref, dialect: Dialect) -> str:
     match ref.type:
         case SqlType.NUMERIC:
             return dialect.stored_number(column, representable=representable(ref.column.declared))
-        case SqlType.REAL | SqlType.DOUBLE:
+        case SqlType.DOUBLE:
             return dialect.stored_number(column, representable=True)
+        case SqlType.REAL:
+            return dialect.stored_single(column)
         case SqlType.TEXT | SqlType.CHARACTER | SqlType.UUID | SqlType.ENUM:
             return _text(column, ref.column, dialect)
         case SqlType.TIME | SqlType.INTERVAL if ref.column.declared == SqlType.BIGINT:
