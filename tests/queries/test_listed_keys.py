@@ -4,8 +4,8 @@ import pytest
 
 from dpsql.errors import MissingBounds
 from dpsql.policy.model import Policy
-from tests.support.exactness import plans
-from tests.support.fix_engines import Engines
+from tests.support.exactness import plans, unnoised
+from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_world import World
 
 
@@ -46,3 +46,25 @@ def test_nothing_is_computed_with_a_number_without_bounds(policy: Policy, world:
     for key in ("number * 1000", "number % 2", "abs(number)"):
         with pytest.raises(MissingBounds):
             plans(f"SELECT {key}, count(*) FROM rides WHERE number IN (1, 2) GROUP BY 1", policy, world, tiny["duckdb"])
+
+
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_ids_beside_a_numeric_are_told_apart(dialect: str, policy: Policy, world: World, tiny: Engines) -> None:
+    """Drivers send decimals for large ids, which double precision takes for their neighbours."""
+    tiny[dialect].fill("rides", [])
+    first = 2**53
+    tiny[dialect].execute(
+        f"INSERT INTO rides (rider, number) SELECT i, {first} + i % 3 FROM generate_series(0, 29) AS t(i)"
+    )
+    for condition, rows in (
+        (f"number = {first + 1}::numeric", 10),
+        (f"number IN ({first}::numeric, {first + 2})", 20),
+        (f"number > {first}::numeric", 20),
+        (f"number::numeric = {first + 1}", 10),
+        (f"number <> {first + 1}::numeric", 20),
+    ):
+        ((found,),) = unnoised(f"SELECT count(*) FROM rides WHERE {condition}", policy, world, tiny[dialect]).values()
+        assert found == rows, condition
+    asked = f"SELECT number, count(*) FROM rides WHERE number IN ({first + 1}, 7) GROUP BY 1"
+    found = {key[0]: rows for key, (rows,) in unnoised(asked, policy, world, tiny[dialect]).items()}
+    assert found == {7: 0, first + 1: 10}

@@ -67,6 +67,7 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     a, b = _at_one_clock(t, a, b, node)
     a, b = _within_reach(t, a, b), _within_reach(t, b, a)
     a, b = as_whole(a), as_whole(b)
+    a, b = _whole_beside(a, b), _whole_beside(b, a)
     if SqlType.CHARACTER in (a.type, b.type) and SqlType.TEXT in (a.type, b.type):
         a, b = as_text(a), as_text(b)
     alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
@@ -86,6 +87,18 @@ def as_whole(expr: Expr) -> Expr:
     """
     arg = without_double(expr)
     return arg if arg.type in _NARROW or (arg.type.is_integer and expr.type is SqlType.NUMERIC) else expr
+
+
+def _whole_beside(const: Expr, other: Expr) -> Expr:
+    """Return a whole number of the type numeric as one of 64 bits beside another: in double precision ids are not told apart.
+
+    id = 9007199254740993::numeric  →  id = 9007199254740993
+    """
+    if not (isinstance(const, Const) and const.type is SqlType.NUMERIC and other.type.is_integer):
+        return const
+    value = const.value
+    whole = isinstance(value, int | Fraction) and Fraction(value).denominator == 1 and -(2**63) <= value < 2**63
+    return Const(int(value), SqlType.BIGINT) if whole and isinstance(value, int | Fraction) else const
 
 
 def _at_one_clock(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> tuple[Expr, Expr]:

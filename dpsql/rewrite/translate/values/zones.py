@@ -131,7 +131,8 @@ def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
         return through_shadow(t, node)
     if all(_is_still(t, outer) for outer in chain):
         return relabel_time(x, SqlType.TIMESTAMPTZ if is_zoned(t, node) else SqlType.TIMESTAMP)
-    if all(isinstance(outer, (exp.Paren, exp.Cast)) for outer in chain):
+    casts = sum(isinstance(outer, exp.Cast) for outer in chain)
+    if all(isinstance(outer, (exp.Paren, exp.Cast)) for outer in chain) and (casts == 1 or is_midnight(x)):
         for outer in reversed(chain):
             x = instant(t, x, node) if is_zoned(t, outer) else on_session_clock(t, x, node)
         return x
