@@ -175,7 +175,9 @@ def require_tables(policy: Policy, engine: Engine) -> None:
         raise ConfigError("\n".join(mistakes.values()), hint="Correct the schema files, or the tables.")
     hidden = [table for table in policy.tables.values() if not _is_readable(table, engine)]
     if hidden:
-        lines = (f'{table.file}: the engine does not let dpsql read table "{table.name}"' for table in hidden)
+        lines = list[str]()
+        for table in hidden:
+            lines.append(f'{table.file}: the engine does not let dpsql read table "{table.name}"')
         named = ", ".join(engine.named(table.name) for table in hidden)
         raise ConfigError(
             "\n".join(lines),
