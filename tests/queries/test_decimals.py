@@ -35,6 +35,12 @@ _NUMBERS: list[tuple[str, Callable[[Decimal], Decimal | int]]] = [
     ("trunc((price - 0.5) * 100)", lambda p: trunc((p - _D("0.5")) * 100)),
     ("floor(price / 0.1)", lambda p: floor(p / _D("0.1"))),
     ("price % 0.1", lambda p: p % _D("0.1")),
+    ("width_bucket(price, 0, 1, 100)", lambda p: min(floor(p * 100), 100) + 1),
+    (
+        "width_bucket(price, 0.3, 2.4, 7)",
+        lambda p: 0 if p < _D("0.3") else min(floor((p - _D("0.3")) / _D("0.3")), 7) + 1,
+    ),
+    ("width_bucket(price * 2, 0, 6.6, 11)", lambda p: min(floor(p * 2 / _D("0.6")), 11) + 1),
     ("(price - 1) % 0.07", lambda p: (p - 1) % _D("0.07")),
 ]
 PRICES = [Decimal(n) / 100 for n in range(300)]

@@ -359,19 +359,24 @@ class Emitter:
         return interval is not None and interval.magnitude * 10**decimals < _EXACT
 
     def _of_multiples(self, expr: Apply) -> str | None:
-        """Return `a % b` of decimals by their whole multiples: in double precision 0.3 % 0.1 is 0.1.
+        """Return `a % b` and WIDTH_BUCKET of decimals by their whole multiples: in double precision 0.3 % 0.1 is 0.1.
 
         cost % 0.1  →  (floor(s0."cost" * 1e2 + 0.5e0) % floor(1e-1 * 1e2 + 0.5e0) / 1e2), with % in its total form
         """
-        if not function_of(expr).by_multiples or expr.type is not SqlType.NUMERIC or integral(expr):
+        function, types = function_of(expr), {arg.type for arg in expr.args}
+        if not function.by_multiples or SqlType.NUMERIC not in types or all(map(integral, expr.args)):
             return None
         decimals = [None if step is None else decimals_of(step) for step in map(step_of, expr.args)]
         known = [n for n in decimals if n is not None]
         most = max(known, default=0)
-        if len(known) < len(decimals) or not all(self._has_room(arg, most) for arg in expr.args):
+        if any(type_.is_float for type_ in types) or len(known) < len(decimals):
+            return None
+        if not all(self._has_room(arg, most) for arg in expr.args):
             return None
         multiples = [self._multiple(self.sql(arg, computed=True), most) for arg in expr.args]
-        return _not_too_long(f"({function_of(expr).emit(multiples, expr, self.dialect)} / 1e{most})")
+        scaled = replace(expr, args=tuple(_times_ten(arg, most) for arg in expr.args))
+        text = _not_too_long(function.emit(multiples, scaled, self.dialect))
+        return f"({text} / 1e{most})" if expr.type is SqlType.NUMERIC else text
 
     def _looked_up(self, expr: Apply, function: Function) -> str:
         key, *results = expr.args
@@ -419,6 +424,13 @@ class Emitter:
 def name_of_clamped(ref: Ref) -> str:
     """Return the name of a column in its bounds, where it stands beside its table's own columns."""
     return f"dpsql {ref.name}"
+
+
+def _times_ten(arg: Expr, decimals: int) -> Expr:
+    """Return a constant times 10^decimals; any other expression unchanged."""
+    if not isinstance(arg, Const) or not isinstance(arg.value, int | Fraction):
+        return arg
+    return replace(arg, value=Fraction(arg.value) * 10**decimals)
 
 
 def _not_too_long(text: str) -> str:

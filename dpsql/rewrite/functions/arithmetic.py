@@ -492,8 +492,9 @@ def _buckets(intervals: Sequence[Interval | None], apply: Apply) -> Interval | N
     if x is None:
         return Interval(Fraction(0), Fraction(option(apply, Buckets).number + 1))
     start, end = (Fraction(arg.value or 0) for arg in apply.args[1:] if isinstance(arg, Const))
-    ends = sorted(_bucket_of(x_end, start, end, option(apply, Buckets).number) for x_end in (x.low, x.high))
-    return Interval(Fraction(ends[0]), Fraction(ends[1]))
+    number = option(apply, Buckets).number
+    ends = [rule(x_end, start, end, number) for x_end in (x.low, x.high) for rule in (_bucket_of, _exact_bucket_of)]
+    return Interval(Fraction(min(ends)), Fraction(max(ends)))
 
 
 def _bucket_of(x: Fraction, low: Fraction, high: Fraction, count: int) -> int:
@@ -507,6 +508,11 @@ def _bucket_of(x: Fraction, low: Fraction, high: Fraction, count: int) -> int:
     if number <= float(low + (high - low) / (16 * count)):
         return 1
     return min(math.floor((number - start) * float(count / (high - low))), count - 1) + 1
+
+
+def _exact_bucket_of(x: Fraction, low: Fraction, high: Fraction, count: int) -> int:
+    """Return the bucket of a decimal."""
+    return min(max(math.floor((x - low) * count / (high - low)) + 1, 0), count + 1)
 
 
 def _rounded(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
@@ -549,7 +555,10 @@ def _bucket(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     start, near, end = (dialect.double(e) for e in (low, low + (high - low) / (16 * count), high))
     step = dialect.double(count / (high - low))
     x = dialect.cast(x, SqlType.DOUBLE)
-    inside = f"least(CAST(floor(({x} - {start}) * {step}) AS BIGINT), {count - 1}) + 1"
+    place = f"({x} - {start}) * {step}"
+    if apply.args[0].type is SqlType.NUMERIC:  # of whole numbers the product is one, and its quotient rounded once
+        place = f"({x} - {start}) * {dialect.double(Fraction(count))} / {dialect.double(high - low)}"
+    inside = f"least(CAST(floor({place}) AS BIGINT), {count - 1}) + 1"
     outside = f"WHEN {x} < {start} THEN 0 WHEN {x} >= {end} THEN {count + 1} WHEN {x} <= {near} THEN 1"
     return f"(CASE {outside} WHEN {x} IS NOT NULL THEN {inside} END)"
 
@@ -609,7 +618,15 @@ ROUNDING: tuple[Function, ...] = (
         float_range=FloatRange(jumps=True),
         describe=first_argument,
     ),
-    Function("width_bucket", "width_bucket(a, low, high, n)", _bucket, _buckets, whole=whole_always, settles=True),
+    Function(
+        "width_bucket",
+        "width_bucket(a, low, high, n)",
+        _bucket,
+        _buckets,
+        whole=whole_always,
+        settles=True,
+        by_multiples=True,
+    ),
 )
 
 
