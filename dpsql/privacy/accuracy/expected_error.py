@@ -146,10 +146,8 @@ def _ranks(plan: MeasurementPlan, output: Output, bounds: _Bounds) -> Iterator[E
     cut = 0.0
     if output.part in bounds:
         bound = bounds[output.part]
-        buckets, cut = (
-            buckets.settled(bound.rows),
-            (bound.cut + bound.doubt) / largest_share(len(buckets.groups.grouped)),
-        )
+        buckets = buckets.settled(bound.rows)
+        cut = (bound.cut + bound.doubt) / largest_share(len(buckets.groups.grouped))
     for q in buckets.points:
         noise = buckets.ranks(q)
         if noise is not None:

@@ -102,9 +102,10 @@ def _of_steps(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
     if first.denominator == 1 and abs(first) < _MOST_STEPS:  # then all is computed in whole numbers, and divided once
         total, low = f"({number} * {int(first)} + {total})" if first else total, Fraction(0)
     total, number = (emitter.cast(part, SqlType.DOUBLE) for part in (total, number))
-    beside = f"{emitter.double(low)} + " if low else ""
     if value.function == "sum":
-        return f"({f'{emitter.double(low)} * {number} + ' if low else ''}{_in_steps(total, step, emitter)})"
+        beside = f"{emitter.double(low)} * {number} + " if low else ""
+        return f"({beside}{_in_steps(total, step, emitter)})"
+    beside = f"{emitter.double(low)} + " if low else ""
     if _is_exact(step):
         mean = f"{_times(total, step.numerator, emitter)} / nullif({_times(number, step.denominator, emitter)}, 0)"
     else:

@@ -289,7 +289,8 @@ class Function:
     settles: bool = False
     """Whether it makes quite another value of a number a little beside one: decimals that are computed are settled first."""
     by_multiples: bool = False
-    """Whether it is computed of decimals by their whole multiples: of ten times its arguments it is ten times as much."""
+    """Whether it is computed of decimals by their whole multiples: of ten times its arguments it is the same, or ten times as
+    much if it is a decimal itself."""
     float_range: FloatRange = FloatRange()  # a frozen value
     describe: DescribeRule = describe_call
     """Returns how it reads in a message, given how its arguments do."""
