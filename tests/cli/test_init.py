@@ -393,6 +393,26 @@ def test_a_table_named_like_a_path(tmp_path: Path) -> None:
     assert "a dot in their names, which stands behind a schema: ../up." in done.stdout
 
 
+@pytest.mark.parametrize("place", ["people", "people/*.parquet"])
+def test_from_a_folder_of_files(place: str, tmp_path: Path) -> None:
+    """One table, whose columns the first of them has."""
+    (tmp_path / "people").mkdir()
+    with duckdb.connect() as connection:
+        connection.execute(DDL)
+        for number in (1, 2):
+            connection.execute(f"COPY people TO '{tmp_path}/people/{number}.parquet'")
+    done = RUN.invoke(app, ["init", str(tmp_path / place), "--directory", str(tmp_path / "p")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "p" / "people.yaml").read_text().endswith(_expected("text"))
+
+
+@pytest.mark.parametrize(("place", "said"), [("none/*.parquet", "there is no file"), ("", "the argument is empty")])
+def test_a_folder_without_files(place: str, said: str) -> None:
+    """As where a variable of the shell is empty."""
+    done = RUN.invoke(app, ["init", place])
+    assert (done.exit_code, said in done.stderr) == (1, True)
+
+
 def test_from_files(tmp_path: Path) -> None:
     """A Parquet file has types; a CSV file has names, and its values are not looked at."""
     with duckdb.connect() as connection:

@@ -315,6 +315,7 @@ def _pointed(
 # The command.
 
 _URL = re.compile(r"[a-z][a-z0-9_]*(\+[a-z0-9_]+)?://", re.IGNORECASE)
+_PATTERN = re.compile(r"[*?\[]")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _MOST_CANDIDATES, _MOST_NAMED = 5, 8
 """How many keys, and how many tables of a schema, are named."""
@@ -336,7 +337,7 @@ _COPIED = (
 @with_exit_code
 def init(
     database: Annotated[
-        str, typer.Argument(help="A DuckDB, Parquet or CSV file, a PostgreSQL DSN, or any database's URL.")
+        str, typer.Argument(help="A DuckDB, Parquet or CSV file, a folder of Parquet, a DSN, or any database's URL.")
     ],
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Where the schema files go.")] = Path("schemas"),
     table: Annotated[list[str] | None, typer.Option("--table", "-t", help="Only these tables.")] = None,
@@ -508,7 +509,19 @@ def _source(database: str) -> CopiedDatabase | DuckDbFile | PostgresServer | Rec
         return PostgresServer(database)
     if is_url:
         return CopiedDatabase(database)
-    return RecordsFile(path) if path.name.lower().endswith((*PARQUET, *CSV)) else DuckDbFile(path)
+    if path.is_dir() or (_PATTERN.search(path.name) and not path.exists()):
+        # As engine.tables takes them, of which one file has the columns of all.
+        folder, pattern = (path, "*.parquet") if path.is_dir() else (path.parent, path.name)
+        files = sorted(file for file in folder.rglob(pattern) if file.is_file()) if database else []
+        if not files:
+            raise ConfigError(
+                f"there is no file {folder / pattern}" if database else "the argument is empty",
+                hint="Name a file, a folder of Parquet files, a PostgreSQL DSN, or a database's URL.",
+            )
+        return RecordsFile(files[0], folder.absolute().name)
+    if path.name.lower().endswith((*PARQUET, *CSV)):
+        return RecordsFile(path, path.name.partition(".")[0])
+    return DuckDbFile(path)
 
 
 def _advice(catalogue: Catalogue) -> list[str]:

@@ -369,9 +369,10 @@ def _reference(references: str | None, to: str, tables: Mapping[str, CatalogueTa
 
 @dataclass(frozen=True, slots=True)
 class RecordsFile:
-    """A Parquet or CSV file that stands for one table."""
+    """A Parquet or CSV file that stands for one table, or is the first of several."""
 
     path: Path
+    table: str
 
 
 _DUCKDB = """
@@ -416,8 +417,8 @@ def read_catalogue(
             return read_postgres(dsn, schemas)
         case CopiedDatabase(url):
             return read_database(url, schemas)
-        case RecordsFile(path):
-            return Catalogue({path.name.partition(".")[0]: CatalogueTable(_columns_of(path))})
+        case RecordsFile(path, table):
+            return Catalogue({table: CatalogueTable(_columns_of(path))})
         case _:
             assert_never(source)
 
