@@ -189,6 +189,7 @@ CASES: dict[str, list[Expr]] = {
     "width_bucket": _buckets(),
     "to_integer": _of("to_integer", [ref for ref in DOUBLES if ref.name != "wide"], BIGINT),
     "to_double": _of("to_double", NUMBERS, DOUBLE),
+    "to_single": _of("to_single", NUMBERS, SqlType.REAL),
     "date_trunc": _of("date_trunc", TIMES, SqlType.TIMESTAMP, [Unit(name) for name in UNITS]),
     "extract": _of("extract", TIMES, NUMERIC, [TimeField(name) for name in sorted(FIELDS)]),
     "shift": _of("shift", TIMES, SqlType.TIMESTAMP, tuple(SPANS)),

@@ -158,7 +158,7 @@ def without_addend(expr: Expr) -> tuple[Expr, Fraction] | None:
     return term, Fraction(other.value) * (-1 if expr.op == "sub" else 1)
 
 
-_LEAST_SINGLE, _LARGEST_SINGLE = Fraction(1, 10**37), 3 * 10**38
+_LEAST_SINGLE, _LARGEST_SINGLE = Fraction(1, 10**37), Fraction(3 * 10**38)
 _LEAST_EXACT = 2**52
 """From here on numbers in double precision have no digits after the point."""
 
@@ -281,10 +281,10 @@ def _modulus(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
 
 def _to_single(args: Sequence[str], _: Apply, dialect: Dialect) -> str:
     # PostgreSQL fails where a number is too small for single precision, and engines where it is too large.
-    (a,) = args
-    a = dialect.cast(a, SqlType.DOUBLE)
+    a = dialect.cast(args[0], SqlType.DOUBLE)
     single = dialect.cast(dialect.cast(a, SqlType.REAL), SqlType.DOUBLE)
-    return f"(CASE WHEN abs({a}) < {dialect.double(_LEAST_SINGLE)} THEN 0 * {a} ELSE {single} END)"
+    room = f"abs({a}) BETWEEN {dialect.double(_LEAST_SINGLE)} AND {dialect.double(_LARGEST_SINGLE)}"
+    return f"(CASE WHEN {room} THEN {single} ELSE {a} END)"
 
 
 def _single_interval(intervals: Sequence[Interval | None], _: Apply) -> Interval | None:
@@ -492,8 +492,10 @@ def _buckets(intervals: Sequence[Interval | None], apply: Apply) -> Interval | N
     if x is None:
         return Interval(Fraction(0), Fraction(option(apply, Buckets).number + 1))
     start, end = (Fraction(arg.value or 0) for arg in apply.args[1:] if isinstance(arg, Const))
-    number = option(apply, Buckets).number
-    ends = [rule(x_end, start, end, number) for x_end in (x.low, x.high) for rule in (_bucket_of, _exact_bucket_of)]
+    number, rules = option(apply, Buckets).number, [_bucket_of]
+    if apply.args[0].type is SqlType.NUMERIC:  # computed exactly, where it is known how many digits there are
+        rules.append(_exact_bucket_of)
+    ends = [rule(x_end, start, end, number) for x_end in (x.low, x.high) for rule in rules]
     return Interval(Fraction(min(ends)), Fraction(max(ends)))
 
 
