@@ -257,7 +257,7 @@ def test_a_file_that_cannot_be_written_costs_nothing(home: Path, name: str, mess
 def test_png_needs_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which is named with the command that installs it."""
     monkeypatch.setattr("dpsql.cli.support.plot_output.find_spec", lambda name: None if name == "kaleido" else name)
-    with pytest.raises(typer.BadParameter, match=r"pip install '.\[png\]'"):
+    with pytest.raises(typer.BadParameter, match=r"pip install -e '.\[png\]'"):
         picture_writer(tmp_path / "x.png")
 
 
