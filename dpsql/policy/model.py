@@ -712,6 +712,12 @@ def in_single_precision(value: Value) -> Fraction:
     return Fraction(number)
 
 
+def decimal_of_single(value: Value) -> Fraction:
+    """Return the decimal with the fewest digits that is this number in single precision: as it was written."""
+    written = (Fraction(f"{float(Fraction(value)):.{digits}g}") for digits in range(1, 10))
+    return next((decimal for decimal in written if in_single_precision(decimal) == value), Fraction(value))
+
+
 def common_step(steps: Iterable[Fraction]) -> Fraction:
     """Return the largest number of which all are whole multiples; 0 where all are 0."""
     common = Fraction(0)

@@ -1,12 +1,18 @@
 """Decimals that are computed are compared and cut off as PostgreSQL does it, which has all their digits."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from math import ceil, floor, trunc
+from pathlib import Path
 
 import pytest
 
+from dpsql.policy.interval import Interval
+from dpsql.policy.load import load
 from dpsql.policy.model import Policy
+from tests.policy.fix_config import write_files
 from tests.support.exactness import unnoised
 from tests.support.fix_engines import ENGINES, Engines
 from tests.support.fix_world import World
@@ -27,6 +33,8 @@ _CONDITIONS: list[tuple[str, Callable[[Decimal], object]]] = [
     ("price % 0.1 = 0", lambda p: p % _D("0.1") == 0),
     ("mod(price, 0.03) > 0.02", lambda p: p % _D("0.03") > _D("0.02")),
     ("CASE price * 3 WHEN 0.9 THEN 1 WHEN 2.1 THEN 2 END > 0", lambda p: p in (_D("0.3"), _D("0.7"))),
+    ("sign(price * 3 - 0.3) = 0", lambda p: p * 3 == _D("0.3")),
+    ("(price * 3)::float8 = 0.3", lambda p: p * 3 == _D("0.3")),
     ("nullif(price * 3, price + price + price) IS NULL", lambda _: True),
 ]
 _NUMBERS: list[tuple[str, Callable[[Decimal], Decimal | int]]] = [
@@ -35,6 +43,8 @@ _NUMBERS: list[tuple[str, Callable[[Decimal], Decimal | int]]] = [
     ("trunc((price - 0.5) * 100)", lambda p: trunc((p - _D("0.5")) * 100)),
     ("floor(price / 0.1)", lambda p: floor(p / _D("0.1"))),
     ("price % 0.1", lambda p: p % _D("0.1")),
+    ("floor(mod(price, 0.3) * 100)", lambda p: floor(p % _D("0.3") * 100)),
+    ("floor(mod(price * 3, 0.7) * 100)", lambda p: floor(p * 3 % _D("0.7") * 100)),
     ("width_bucket(price, 0, 1, 100)", lambda p: min(floor(p * 100), 100) + 1),
     (
         "width_bucket(price, 0.3, 2.4, 7)",
@@ -64,6 +74,34 @@ def test_computed_decimals_have_the_digits_that_they_should(
         assert found == pytest.approx(float(sum(of_price(price) for price in PRICES)), abs=1e-4), number
 
 
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_what_passes_a_condition_is_in_a_group(dialect: str, policy: Policy, world: World, tiny: Engines) -> None:
+    """0.2 * 3 in double precision is above 0.6: it is kept by WHERE, has its group, and counts in full."""
+    cents = replace(policy.tables["rides"].columns["price"], bounds=Interval.of(0, 1), step=Fraction(1, 100))
+    columns = {**policy.tables["rides"].columns, "price": cents}
+    near = replace(policy, tables={**policy.tables, "rides": replace(policy.tables["rides"], columns=columns)})
+    tiny[dialect].fill("rides", [])
+    tiny[dialect].execute(
+        "INSERT INTO rides (rider, price, seats) "
+        "SELECT i, CAST(i % 101 AS DECIMAL(12, 4)) / 100, i % 7 FROM generate_series(0, 706) AS t(i)"
+    )
+    for key, condition in (
+        ("price * 3", "price * 3 <= 0.6"),
+        ("price * 3", "price * 3 BETWEEN 0.3 AND 0.6"),
+        ("price * 3", "price * 3 IN (0.3, 0.6)"),
+        ("price * 3", "price * 3 < 0.6"),
+        ("seats * 0.1", "seats * 0.1 <= 0.3"),
+    ):
+        of_all = f"SELECT count(*), sum({key}) FROM rides WHERE {condition}"
+        ((rows, total),) = unnoised(of_all, near, world, tiny[dialect]).values()
+        by_key = f"SELECT {key}, count(*) FROM rides WHERE {condition} GROUP BY 1"
+        groups = {shown[0]: number for shown, (number,) in unnoised(by_key, near, world, tiny[dialect]).items()}
+        assert sum(number or 0 for number in groups.values()) == rows, (key, condition)
+        sums = [Fraction(value or 0) * Fraction(number or 0) for value, number in groups.items()]
+        assert total == pytest.approx(float(sum(sums)), abs=1e-4), (key, condition)
+        assert " IN " in condition or 0 not in groups.values(), (key, condition)
+
+
 _OF_UNITS = [
     ("SELECT sum(price) AS v FROM rides GROUP BY rider", "v = 0.35", 100),
     ("SELECT sum(price) AS v FROM rides GROUP BY rider", "v > 0.35", 0),
@@ -71,6 +109,8 @@ _OF_UNITS = [
     ("SELECT sum(price) OVER (PARTITION BY rider ORDER BY price) AS v FROM rides", "v <= 0.35", 200),
     ("SELECT stddev_pop(price) AS v FROM rides GROUP BY rider", "v = 0.025", 100),
     ("SELECT fare - avg(fare) OVER (PARTITION BY fare, rider) AS v FROM rides", "v = 0", 200),
+    ("SELECT sum(price * 0.1) AS v, min(price * 0.1) AS m FROM rides GROUP BY rider, price", "v <> m", 0),
+    ("SELECT avg(price * 0.1) AS v, min(price * 0.1) AS m FROM rides GROUP BY rider, price", "v < m", 0),
     ("SELECT avg(fare) AS v, max(fare) AS m FROM rides GROUP BY rider", "v >= m", 0),
     ("SELECT avg(fare) AS v, min(fare) AS m FROM rides WHERE price < 0.18 GROUP BY rider", "v <> m", 0),
 ]
@@ -104,6 +144,11 @@ _SINGLES = [
     ("fare::real = weight", 30),
     ("fare::real <> fare", 20),
     ("price::real = weight", 30),
+    ("weight = ANY('{0.1,0.3}'::real[])", 20),
+    ("weight = ALL('{0.1}')", 10),
+    ("weight + weight = '0.2'", 10),
+    ("(weight + weight)::real = '0.6'", 10),
+    ("floor(weight / '0.1') = 3", 10),
 ]
 
 
@@ -137,3 +182,22 @@ def test_real_has_single_precision(dialect: str, policy: Policy, world: World, t
     for condition, number in _SINGLES:
         ((found,),) = unnoised(f"SELECT count(*) FROM rides WHERE {condition}", policy, world, tiny[dialect]).values()
         assert found == number, condition
+
+
+def test_distinct_decimals_are_as_many_as_there_are(policy: Policy, world: World, tiny: Engines) -> None:
+    """Sums that are one number as decimals, and several in double precision, are one."""
+    tiny["duckdb"].fill("rides", [])
+    tiny["duckdb"].execute(
+        "INSERT INTO rides (rider, price, seats) SELECT i, i % 11 / 10, i % 7 FROM generate_series(0, 76) AS t(i)"
+    )
+    asked = "SELECT count(DISTINCT price + seats * 0.1) FROM rides"
+    ((found,),) = unnoised(asked, policy, world, tiny["duckdb"]).values()
+    assert found == 17
+
+
+def test_values_of_single_precision_have_the_step_of_what_was_written(tmp_path: Path) -> None:
+    """A tenth of the type is a multiple of 2^-27, of which there would be millions."""
+    path = write_files(
+        tmp_path, {"schemas/trips.yaml": ("type: smallint, values: [1, 2]", "type: real, values: [0.1, 0.25]")}
+    )
+    assert load(path).policy.tables["trips"].columns["seats"].step == Fraction(1, 20)

@@ -1,5 +1,7 @@
 """Groups are those that WHERE leaves: of a list of numbers or days its values, and not all from the least to the largest."""
 
+from dataclasses import replace
+
 import pytest
 
 from dpsql.errors import MissingBounds
@@ -25,6 +27,7 @@ from tests.support.fix_world import World
         ("number", "number IN (46, 11)", [11, 46]),
         ("number", "number IN (46, 11, 12) AND number > 11", [12, 46]),
         ("number", "number = 9007199254740993", [9007199254740993]),
+        ("number", "number IN (1, 99999999999)", [1, 99999999999]),
         ("seats", "seats = 1 OR late", [0, 1, 2, 3, 4, 5, 6]),
     ],
 )
@@ -68,3 +71,17 @@ def test_ids_beside_a_numeric_are_told_apart(dialect: str, policy: Policy, world
     asked = f"SELECT number, count(*) FROM rides WHERE number IN ({first + 1}, 7) GROUP BY 1"
     groups = unnoised(asked, policy, world, tiny[dialect])
     assert {key[0]: rows for key, (rows,) in groups.items()} == {7: 0, first + 1: 10}
+
+
+def test_what_a_type_has_no_room_for_is_no_group(policy: Policy, world: World, tiny: Engines) -> None:
+    """PostgreSQL compares an integer with any number; its own value can't be shown as one."""
+    seats = replace(policy.tables["rides"].columns["seats"], bounds=None)
+    rides = replace(policy.tables["rides"], columns={**policy.tables["rides"].columns, "seats": seats})
+    wide = replace(policy, tables={**policy.tables, "rides": rides})
+    for condition in (
+        "seats IN (1, 99999999999)",
+        "seats = 1 OR seats = 99999999999",
+    ):
+        asked = f"SELECT seats, count(*) FROM rides WHERE {condition} GROUP BY 1"
+        (plan,) = plans(asked, wide, world, tiny["duckdb"])
+        assert [shown[0] for shown in plan.groups.shown] == [1]

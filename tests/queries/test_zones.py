@@ -58,6 +58,10 @@ OF_DAYS = (
     "SELECT count(*) FROM rides WHERE day::timestamptz <= timestamptz '2019-03-10 05:30Z'",
     "SELECT extract(month FROM age(date '2020-01-01', day)) AS m, count(*) FROM rides GROUP BY 1",
     "SELECT extract(day FROM date_trunc('day', day)) AS d, count(*) FROM rides GROUP BY 1",
+    "SELECT count(*) FROM rides WHERE day AT TIME ZONE 'Asia/Tokyo' > '2019-03-05'",
+    "SELECT count(*) FROM rides WHERE ((day) AT TIME ZONE 'Asia/Tokyo')::date = day",
+    "SELECT extract(hour FROM day AT TIME ZONE 'Asia/Tokyo') AS h, count(*) FROM rides GROUP BY 1",
+    "SELECT (timezone('Asia/Tokyo', day))::date AS d, count(*) FROM rides GROUP BY 1",
 )
 """Days, which PostgreSQL takes for midnights by the session's clock."""
 HAVANA = "America/Havana"

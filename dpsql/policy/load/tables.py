@@ -24,6 +24,7 @@ from dpsql.policy.model import (
     View,
     ViewColumn,
     common_step,
+    decimal_of_single,
     in_single_precision,
     yaml_name,
 )
@@ -113,7 +114,8 @@ def step_of_type(kind: SqlType, declared: str) -> Fraction | None:
 def own_step(kind: SqlType, declared: str, bounds: Interval | None, values: Sequence[Value] | None) -> Fraction | None:
     """Return the step of a column that declares none; None where it has none, or one that its bounds are no multiples of."""
     if values is not None and kind.is_number:
-        return common_step(Fraction(value) for value in values if not isinstance(value, str)) or None
+        numbers = [value for value in values if not isinstance(value, str)]
+        return common_step(map(decimal_of_single if kind is SqlType.REAL else Fraction, numbers)) or None
     step = step_of_type(kind, declared)
     # Values beyond the bounds count as these, which so have to be multiples of the step, too.
     return None if step is None or (bounds is not None and not _divides(step, bounds)) else step

@@ -419,7 +419,7 @@ class Sums:
 
     def _named_values(self, emitter: Emitter) -> dict[str, str]:
         """Return the names of the values that are counted once, by their texts."""
-        texts = dict.fromkeys(emitter.one_text(emitter.sql(value), value.type) for value in self.values)
+        texts = dict.fromkeys(emitter.one_text(emitter.settled(value), value.type) for value in self.values)
         return {text: f"x{i}" if self.distinct is CountOf.TUPLES else "x" for i, text in enumerate(texts)}
 
     def _of_each_value(self, emitter: Emitter) -> str:

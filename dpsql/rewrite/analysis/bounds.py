@@ -15,7 +15,7 @@ from dpsql.rewrite.dialects.base import TINY
 from dpsql.rewrite.functions.arithmetic import widen
 from dpsql.rewrite.functions.function import LARGEST, Condition, FloatRange, first_argument
 from dpsql.rewrite.functions.logical import branches, is_whole, number_of
-from dpsql.rewrite.functions.table import describe, function_of
+from dpsql.rewrite.functions.table import decimals_computed, describe, function_of
 from dpsql.rewrite.ir.calendar import DATES, MOMENTS
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Env, Expr, Facts, Ref, Results, conjuncts, refs, walk
 
@@ -117,6 +117,7 @@ _EXACT = 2**53
 """Smaller whole numbers are exact in double precision."""
 _DECIMALS, _SHORT = 10**6, 10**9
 """A number of six decimals below that has fifteen digits at most, and two such are told apart in double precision."""
+_BITS = {SqlType.SMALLINT: 15, SqlType.INTEGER: 31}
 _ENDLESS = 10**300
 """No number of an engine's is larger."""
 
@@ -280,7 +281,8 @@ def _among_numbers(listed: Sequence[Value], ref: Ref, env: dict[Expr, Facts]) ->
     """
     interval, numbers = env[ref].interval, [Fraction(value) for value in listed]
     whole = sorted({int(number) for number in numbers if number.denominator == 1})
-    kept = tuple(number for number in whole if interval is None or number in interval)
+    bits = _BITS.get(ref.type, 63)
+    kept = tuple(n for n in whole if (n in interval if interval is not None else -(2**bits) <= n < 2**bits))
     if kept:
         env[ref] = Facts(nullable=False, values=kept) if interval is None else Facts.of_values(kept, nullable=False)
     return bool(kept)
@@ -301,12 +303,21 @@ def _narrowed(about: Expr, about_facts: Facts | None, bound: Interval, *, strict
         return replace(about_facts, nullable=False) if about_facts.interval is None else None
     if is_whole(about):
         return replace(about_facts, nullable=False, interval=interval)
-    computed = _compared(bound, strict=strict)
+    decimals = decimals_computed(about)
+    # Computed decimals are settled before they are compared: those that are kept lie a little beside a decimal in the bound.
+    computed = _compared(bound, strict=strict) if decimals is None else beside(bound, decimals, strict=strict)
     if computed is None:
         return None
     before = about_facts.float_range or (as_read(about_facts.interval, about.type) if isinstance(about, Ref) else None)
     within = computed if before is None else before.meet(computed)
     return None if within is None else replace(about_facts, nullable=False, interval=interval, float_range=within)
+
+
+def beside(bound: Interval, decimals: int, *, strict: bool = False) -> Interval | None:
+    """Return where decimals of so many digits are, as an engine computes them, that are within a bound."""
+    near = Fraction(-1 if strict else 1, 10 ** (decimals + 6))
+    low, high = bound.low - near, bound.high + near
+    return Interval(low, high) if low <= high else None
 
 
 def _compared(bound: Interval, *, strict: bool) -> Interval | None:

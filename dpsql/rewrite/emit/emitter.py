@@ -12,14 +12,22 @@ from functools import partial
 from typing import assert_never
 
 from dpsql.errors import InternalError, MissingBounds, Unsupported
-from dpsql.policy.model import Column, SqlType, Value
+from dpsql.policy.model import Column, SqlType, Value, in_single_precision
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.kept_columns import KeptColumns, nothing_kept
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.logical import are_exact_numbers, equation
-from dpsql.rewrite.functions.table import decimals_computed, decimals_of, function_of, integral, step_of
+from dpsql.rewrite.functions.table import (
+    TABLE,
+    decimals_computed,
+    decimals_of,
+    function_of,
+    integral,
+    is_single_computed,
+    step_of,
+)
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Facts, Ref, refs
 from dpsql.rewrite.ir.relation import Relation, columns_read
 
@@ -140,6 +148,7 @@ def _text(column: str, declared: Column, dialect: Dialect) -> str:
 
 _LONGEST = 400_000
 """Characters of one expression: as many as it takes to find a number between 1,000 others."""
+_LARGEST_SINGLE = 3 * 10**38
 _EXACT = 2**50
 """Whole numbers up to it are exact in double precision, and those beside them are a few units of it away at most."""
 _MOST = 4096
@@ -252,7 +261,9 @@ class Emitter:
         return self.dialect.cast(text, type_)
 
     def literal(self, value: Value | None, type_: SqlType) -> str:
-        """Return a constant of a type."""
+        """Return a constant of a type, of single precision as that has it."""
+        if type_ is SqlType.REAL and isinstance(value, int | Fraction) and abs(Fraction(value)) < _LARGEST_SINGLE:
+            value = in_single_precision(value)
         return self.dialect.literal(value, type_)
 
     def double(self, value: Fraction) -> str:
@@ -329,19 +340,21 @@ class Emitter:
             return self._looked_up(expr, function)
         inside = function.needs_bounds or (computed and expr.type is not SqlType.BOOLEAN)
         args = [
-            self._settled(arg, computed=inside) if function.settles else self.sql(arg, computed=inside)
+            self.settled(arg, computed=inside) if function.settles else self.sql(arg, computed=inside)
             for arg in expr.args
         ]
         if function.in_64_bits and expr.type.is_integer:
             args = [self.cast(arg, SqlType.BIGINT) for arg in args]
         return _not_too_long(function.emit(args, expr, self.dialect))
 
-    def _settled(self, arg: Expr, *, computed: bool) -> str:
+    def settled(self, arg: Expr, *, computed: bool = False) -> str:
         """Return a number; one that is computed of decimals has the digits that it should, to be compared or cut off.
 
         price - discount  →  (floor((s0."price" - s0."discount") * 1e2 + 0.5e0) / 1e2), which is 14.99 of 19.99 and 5.00
         """
         text, decimals = self.sql(arg, computed=computed), decimals_computed(arg)
+        if is_single_computed(arg):
+            return TABLE["to_single"].emit([text], Apply("to_single", (arg,), SqlType.REAL), self.dialect)
         if decimals is None or not self._has_room(arg, decimals):
             return text
         return f"({self._multiple(text, decimals)} / 1e{decimals})"

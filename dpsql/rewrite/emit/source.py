@@ -68,10 +68,10 @@ def unit_text(value: UnitValue, emitter: Emitter, over: str = "") -> str:
         return f"count(*){where}"
     match value.function:
         case "count" | "count_distinct":
-            return f"count(DISTINCT {emitter.one_text(emitter.sql(value.arg), value.arg.type)}){where}"
+            return f"count(DISTINCT {emitter.one_text(emitter.settled(value.arg), value.arg.type)}){where}"
         case "min" | "max":
             # Of 0 and −0, which are equal, either may come out.
-            return emitter.one_text(f"{value.function}({emitter.sql(value.arg)}){where}", value.arg.type)
+            return emitter.one_text(f"{value.function}({emitter.settled(value.arg)}){where}", value.arg.type)
         case "bool_and" | "bool_or":
             return f"{value.function}({emitter.sql(value.arg)}){where}"
         case "sum" | "avg":
@@ -110,7 +110,8 @@ def _of_steps(value: UnitValue, arg: Expr, where: str, emitter: Emitter) -> str:
         mean = f"{_times(total, step.numerator, emitter)} / nullif({_times(number, step.denominator, emitter)}, 0)"
     else:
         mean = f"{total} / nullif({number}, 0) * {emitter.double(step)}"
-    return f"({beside}{mean})" if step == step_of(arg) else _between_own(f"({beside}{mean})", arg, where, emitter)
+    exact = step == step_of(arg) and arg.type is not SqlType.REAL
+    return f"({beside}{mean})" if exact else _between_own(f"({beside}{mean})", arg, where, emitter)
 
 
 def _between_own(mean: str, arg: Expr, where: str, emitter: Emitter) -> str:
@@ -344,7 +345,7 @@ def window_rows(made: WindowRows, emitter: Emitter) -> str:
     for name, expr in made.columns:
         # Where rows are told apart or ranked, numbers that the engine takes for one need one text: both zeros, and
         # every NaN.
-        text = emitter.sql(_computed(expr, made.relation, emitter))
+        text = emitter.settled(_computed(expr, made.relation, emitter))
         number = expr.type.is_number and not expr.type.is_integer
         texts.append(f"{emitter.one_text(text, expr.type) if number else text} AS {quote_name(name)}")
     rows = from_where(made.relation, TRUE, [expr for _, expr in made.columns], made.unit, emitter)

@@ -382,6 +382,7 @@ ARITHMETIC: tuple[Function, ...] = (
         "a % b, mod(a, b)",
         _modulus,
         _modulo,
+        step=of_all,
         computed=remainder,
         digits=most_digits,
         makes_null=True,
@@ -430,6 +431,7 @@ ARITHMETIC: tuple[Function, ...] = (
         whole=whole_always,
         digits=no_digits,
         call=Call(("sign",)),
+        settles=True,
     ),
     _extreme("greatest", greatest_of, max),
     _extreme("least", least_of, min),
@@ -443,6 +445,7 @@ ARITHMETIC: tuple[Function, ...] = (
         computed=of_numbers(lambda x: x),
         digits=most_digits,
         describe=first_argument,
+        settles=True,
     ),
     Function(
         "to_single",

@@ -73,6 +73,11 @@ def decimals_computed(expr: Expr) -> int | None:
     return None if not step else decimals_of(step)
 
 
+def is_single_computed(expr: Expr) -> bool:
+    """Return whether an expression is computed of numbers in single precision, in which PostgreSQL computes it."""
+    return expr.type is SqlType.REAL and _is_rounded(expr)
+
+
 def decimals_of(step: Fraction) -> int | None:
     """Return how many digits after the point the multiples of a step have; None where they have no end, or too many."""
     return next((n for n in range(_MOST_DECIMALS + 1) if (step * 10**n).denominator == 1), None)

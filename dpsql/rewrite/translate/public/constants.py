@@ -12,7 +12,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.errors import Unsupported
-from dpsql.policy.model import SqlType
+from dpsql.policy.model import SqlType, in_single_precision
 from dpsql.question import Argument
 from dpsql.rewrite.ir.expr import NULL, Const, IntervalValue
 from dpsql.rewrite.ir.literal import (
@@ -31,6 +31,7 @@ from dpsql.rewrite.syntax.read.dialect import written_type
 from dpsql.rewrite.translate.public.speller import spell
 
 _WIDEST = frozenset({"numeric", "decimal", "double precision"})
+_SINGLES = frozenset({"real[]", "float4[]"})
 _FEW_DIGITS = 10**15
 """Numbers of fewer digits are as they are written in every type that has room for all numbers."""
 # 02/03/2020 is one of two days, by the session's DateStyle. 2020-03-02 is the same in all.
@@ -69,8 +70,11 @@ class Constants:
             node = exp.cast(node.this.copy(), "text[]", dialect="postgres")
         # '{1,NULL,3}'::int[]  →  to_json('{1,NULL,3}'::int[])  →  [1,null,3], in which a 0.1 is read as a tenth, and not as a
         # double.
+        type_ = self.argument(node).type if isinstance(node, exp.Parameter) else ""
+        type_ = written_type(node.to) if isinstance(node, exp.Cast) else type_
+        parse = _single if type_ in _SINGLES else Fraction
         text, _ = self.evaluator.constant(self.spelled(node).within("pg_catalog.to_json({})"))
-        return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=Fraction))
+        return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=parse))
 
     def spelled(self, node: exp.Expr, *, queries: bool = False) -> SpelledSql:
         """Return the SQL that asks the shadow for `node`, its parameters' values in place.
@@ -247,6 +251,11 @@ def _parsed_or_none(text: str, type_: SqlType) -> bool | int | Fraction | str | 
         return parse_any(text, type_)
     except (ValueError, OverflowError):
         return None
+
+
+def _single(text: str) -> Fraction:
+    """Return an element of an array of the type real."""
+    return in_single_precision(Fraction(text))
 
 
 def _element(item: object) -> Const:

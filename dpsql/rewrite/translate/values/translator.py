@@ -157,6 +157,8 @@ def _to_fraction(t: Translator, node: exp.Cast, moment: Expr, digits: int) -> Ex
 
 def _cast(arg: Expr, target: SqlType) -> Expr | None:
     source = arg.type
+    if source is target is SqlType.REAL and isinstance(arg, Apply):
+        return Apply("to_single", (arg,), target)
     if source is target or (source, target) == (SqlType.TIME, SqlType.INTERVAL):
         return arg
     if target is SqlType.TEXT and source.is_text:

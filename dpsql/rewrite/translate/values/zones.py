@@ -53,7 +53,7 @@ def _is_zoned(t: Translator, node: exp.Expr) -> bool:
         case exp.Paren():
             return is_zoned(t, node.this)
         case exp.AtTimeZone():
-            return not is_zoned(t, node.this)
+            return not (is_zoned(t, node.this) or _is_day(t, node.this))
         case exp.Add():
             return is_zoned(t, node.expression) is not is_zoned(t, node.this)
         case exp.Sub():
@@ -79,6 +79,21 @@ def _is_zoned_value(t: Translator, node: exp.Expr) -> bool:
             return isinstance(node, exp.CurrentTimestamp)
 
 
+def _is_day(t: Translator, node: exp.Expr) -> bool:
+    """Return whether a node is a date, which beside AT TIME ZONE is a moment: its midnight by the session's clock."""
+    match node:
+        case exp.Paren():
+            return _is_day(t, node.this)
+        case exp.Cast():
+            return _type(node) == "date"
+        case exp.Parameter():
+            return t.constants.argument(node).type == "date"
+        case exp.Column():
+            return _type_of_column(t, node) is SqlType.DATE
+        case _:
+            return isinstance(node, exp.CurrentDate)
+
+
 def _is_span(t: Translator, node: exp.Expr) -> bool:
     """Return whether what is subtracted is an interval, and no time."""
     if isinstance(node, exp.Parameter):
@@ -91,17 +106,21 @@ def _is_cast_to_interval(node: exp.Expr) -> bool:
 
 
 def _is_zoned_column(t: Translator, node: exp.Column) -> bool:
+    return _type_of_column(t, node) is SqlType.TIMESTAMPTZ
+
+
+def _type_of_column(t: Translator, node: exp.Column) -> SqlType | None:
     try:
-        return t.names.find(node).type is SqlType.TIMESTAMPTZ
+        return t.names.find(node).type
     except DpsqlError:
-        return False
+        return None
 
 
 def _is_zoned_call(t: Translator, node: exp.Anonymous) -> bool:
     name, args = function_name(node), node.expressions
     match name:
         case "timezone":
-            return len(args) == 2 and not is_zoned(t, args[1])
+            return len(args) == 2 and not (is_zoned(t, args[1]) or _is_day(t, args[1]))
         case "date_trunc" | "date_bin":
             return (len(args) == 3 and name == "date_trunc") or (len(args) > 1 and is_zoned(t, args[1]))
         case "coalesce" | "greatest" | "least" | "nullif":
@@ -126,6 +145,11 @@ def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
     while (inner := _inner(chain[-1])) is not None:
         chain.append(inner)
     base = chain.pop()
+    first = next((outer for outer in reversed(chain) if not isinstance(outer, exp.Paren)), None)
+    if first is not None and not isinstance(first, exp.Cast) and _is_day(t, base):
+        # PostgreSQL makes a moment of it first: day AT TIME ZONE 'Asia/Tokyo' → day::timestamptz AT TIME ZONE 'Asia/Tokyo'
+        moment = exp.cast(base.copy(), "timestamptz", dialect="postgres")
+        return at_time_zone(t, _with_base(node, base, moment))
     x = None if function_name(base) in _OF_NUMBERS else as_timestamp(t.expression(base))
     if x is None or not x.type.is_moment:
         return through_shadow(t, node)
@@ -211,6 +235,12 @@ def _inner(node: exp.Expr) -> exp.Expr | None:
     elif isinstance(node, exp.Anonymous) and function_name(node) == "timezone" and len(node.expressions) == 2:
         inner = node.expressions[1]
     return inner if isinstance(inner, exp.Expr) else None
+
+
+def _with_base(node: exp.Expr, base: exp.Expr, moment: exp.Expr) -> exp.Expr:
+    """Return a chain of steps between times with another time at its beginning."""
+    inner = _inner(node)
+    return moment if node is base or inner is None else _around(node, _with_base(inner, base, moment))
 
 
 def _around(outer: exp.Expr, inner: exp.Expr) -> exp.Expr:
