@@ -304,7 +304,7 @@ class _Walk:
             if glued and value.tag == f"{_CORE}null":
                 tree[glued[1]] = glued[2]  # what is meant, so that nothing else is told of it
                 self.lines.setdefault((*path, glued[1]), key.start_mark.line + 1)
-                self.mistakes.add(self, place, f'"{glued[1]}:" needs a space after it: {glued[1]}: {glued[2]}')
+                self.mistakes.add(self, (*path, glued[1]), f'"{glued[1]}:" needs a space after it')
                 continue
             item = self._tree(value, place)
             if item is not None:

@@ -124,8 +124,8 @@ class DuckDbDialect(PostgresFunctions):
         return f"CAST({column} AS DOUBLE)"
 
     def stored_single(self, column: str) -> str:
-        """Return a cast there and back; a number too large for single precision is none."""
-        return f"CAST(TRY_CAST({column} AS FLOAT) AS DOUBLE)"
+        """Return a cast there and back; a number too large for single precision stays, and is clamped as any other."""
+        return f"coalesce(CAST(TRY_CAST({column} AS FLOAT) AS DOUBLE), CAST({column} AS DOUBLE))"
 
     def in_json(self, column: str, keys: Sequence[str], type_: SqlType) -> str:
         """Return what is there: what is no JSON is NULL before anything is looked for in it, so that nothing can fail.
