@@ -1,13 +1,18 @@
 """What DuckDB has accepted: parsed and bound once, however often it is asked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import duckdb
 import pytest
 
-from dpsql.engines.duckdb.engine import ready_statements, statement_cache, with_parameters
+from dpsql.accounting.privacy_loss import Charge
+from dpsql.engines.duckdb.engine import DuckDb, ready_statements, statement_cache, with_parameters
+from dpsql.engines.duckdb.files import TableFile
 from dpsql.errors import EngineNotReady
+from dpsql.policy.model import SqlType
+from dpsql.question import Cancellation
 
 COUNT = "SELECT count(*) FROM t"
 
@@ -136,3 +141,25 @@ def test_no_row_is_read(cursor: duckdb.DuckDBPyConnection) -> None:
     cursor.execute("CREATE SEQUENCE n")
     assert [*ready_statements(cursor, statements, statement_cache())] == statements
     assert cursor.execute("SELECT nextval('n')").fetchall() == [(1,)]
+
+
+def test_what_a_released_value_decides_is_parsed_once(
+    tmp_path: Path, charge: Charge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was not made ready, as nobody knew it; the next with other constants runs as it was parsed."""
+    table = tmp_path / "t.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT n FROM range(10) AS r(n)) TO '{table}'")
+    engine, parsed = DuckDb({"t": TableFile(table, {"n": SqlType.BIGINT})}), list[str]()
+
+    def counted(text: str, *, parse: Callable[[str], list[duckdb.Statement]] = duckdb.extract_statements) -> object:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(duckdb, "extract_statements", counted)
+    for least in (3, 7):
+        with engine.ready([], timeout=30, cancellation=Cancellation()) as prepared:
+            rows = prepared.run(f"SELECT count(*) FROM {engine.named('t')} WHERE n >= {least}.0e0", charge)
+        assert rows == [(10 - least,)]
+    assert len(parsed) == 1
+    engine.close()

@@ -100,6 +100,8 @@ class DuckPrepared:
     cancellation: Cancellation
     failed: Callable[[], duckdb.DuckDBPyConnection | None]
     """Is told that DuckDB has failed; returns a cursor of another database with the same records if it was its mistake."""
+    known: KnownStatements
+    """What has been accepted or has run before: what follows from a released value is not among `statements`."""
 
     def run(self, sql: str, charge: Charge) -> Sequence[EngineRow]:
         """Return the rows of a measurement."""
@@ -112,7 +114,9 @@ class DuckPrepared:
         """Return the rows of a statement, for any payer; it runs again where DuckDB failed by a mistake of its own."""
         begin = time.monotonic()
         try:
-            rows = self._rows(self.cursor, self.statements.get(sql, sql), self.timeout)
+            statement = self.statements.get(sql) or self._parsed(sql)
+            rows = self._rows(self.cursor, statement, self.timeout)
+            self.known.keep(statement.parsed.query, statement.parsed)
         except (duckdb.Error, RuntimeError) as error:
             other = self.failed()
             # DuckDB's message may quote a value of a row. It goes to the operator's log, who owns the data; the client
@@ -131,6 +135,12 @@ class DuckPrepared:
             _LOG.error("%s changed while it was read; send SIGHUP to serve it as it is now", changed)
             raise EngineFailed
         return rows
+
+    def _parsed(self, sql: str) -> AcceptedStatement:
+        """Return a statement that was not made ready, parsed as one like it was before."""
+        text, constants = with_parameters(sql)
+        parsed = self.known.get(text) or duckdb.extract_statements(text)[0]
+        return AcceptedStatement(parsed, constants)
 
     def _again(self, other: duckdb.DuckDBPyConnection, sql: str, timeout: float) -> Sequence[EngineRow]:
         try:
@@ -386,7 +396,9 @@ class DuckDb:
                 raise EngineNotReady
             with closing(self._connection.cursor()) as cursor:
                 prepared = ready_statements(cursor, statements, self._statements)
-                yield DuckPrepared(cursor, prepared, self._watched, timeout, cancellation, self._failed)
+                yield DuckPrepared(
+                    cursor, prepared, self._watched, timeout, cancellation, self._failed, self._statements
+                )
 
     def _failed(self) -> duckdb.DuckDBPyConnection | None:
         """See whether DuckDB still answers: a mistake of its own closes the whole database, until it is opened again.

@@ -130,8 +130,13 @@ class NoisyLadder:
 
     def _taken_off(self, above: Sequence[float], rows: int, keeping: float = 1.0) -> float:
         """Return Σ max(n − C, 0) over units of which so many are above each rung, and fewer evenly up to the next one."""
+        # Asked of each C that there may be: most rungs have nobody above them, or are below C.
         steps = zip(self.rungs, self.rungs[1:], above, strict=False)
-        return sum(max(high * keeping - max(low * keeping, rows), 0.0) * units for low, high, units in steps)
+        return sum(
+            (high * keeping - max(low * keeping, rows)) * units
+            for low, high, units in steps
+            if units and high * keeping > rows
+        )
 
     def _doubted(self, top: int, rows: int, doubt: Sequence[float], keeping: float = 1.0) -> float:
         """Return how many rows a C takes off units that may be at the rungs above the last one that has some."""
