@@ -12,7 +12,7 @@ Promise: each measurement was charged before the engine was asked, and one that 
 only a `Release` is put into the text.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -49,7 +49,7 @@ from dpsql.gateway.session_settings import check_setting, is_clamped, session_di
 from dpsql.gateway.standing import StandingStatement, StandingStatements
 from dpsql.gateway.standing_reading import StandingReading, StandingReadings
 from dpsql.interrupt import PROCESSOR_SECONDS, ended_when_overdue
-from dpsql.policy.model import Preview, Privacy
+from dpsql.policy.model import Preview, Privacy, TableName
 from dpsql.privacy.measurement.rows_per_unit import RowsPerUnit
 from dpsql.question import Asker
 from dpsql.rewrite.syntax.read.parse import Wrap
@@ -137,6 +137,16 @@ class Gateway(PlannedQuestions):
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """See that a session may have a setting of dpsql's own; see `Answers`."""
         check_setting(name, value, self._deps.policy.roles[asker.role])
+
+    def tables(self, asker: Asker) -> Mapping[str, str]:
+        """Return what the asker's role may read; see `Answers`."""
+        policy = self._deps.policy
+        role = policy.roles[asker.role]
+        return {
+            policy.asked_as(name): TableName.of(name).name
+            for name in (*policy.tables, *policy.views)
+            if not policy.protects(name) or role.may_use(name)
+        }
 
     def recalled(self, request: Request) -> Reply | None:
         """Return the reply that was told before, if it takes no time; see `Answers`.

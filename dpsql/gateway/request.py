@@ -1,6 +1,6 @@
 """Requests of the wire to the gateway: the question in a statement, and the request for its answer."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol, TypeVar
@@ -148,6 +148,9 @@ class Answers(Protocol):
         Raises:
             DpsqlError: it may not, or there is no such setting.
         """
+
+    def tables(self, asker: Asker) -> Mapping[str, str]:
+        """Return the tables and views that somebody may read, as a statement has them, and their bare names. Quick."""
 
     def recalled(self, request: Request) -> Reply | None:
         """Return what `answer` would, where that was told before, holds still, and takes no time to find; else None.

@@ -94,3 +94,11 @@ def test_copies_of_rows_are_refused_by_their_rule(here: Site, copied: str) -> No
             list(rows)
         assert (refused.value.diag.message_primary or "").startswith("rows of trips are protected; ask for count(*)")
         assert refused.value.diag.message_detail == "rule: rows-of-protected-table"
+
+
+@pytest.mark.parametrize("statement", ["SELECT 1 FROM trip", "SELECT count(*) FROM trips JOIN Trip USING (trip_id)"])
+def test_a_table_that_is_not_there_is_told_with_the_one_that_is_meant(here: Site, statement: str) -> None:
+    """Also where PostgreSQL is asked before the statement is answered."""
+    with psycopg.connect(here.dsn) as connection, pytest.raises(psycopg.errors.UndefinedTable) as refused:
+        connection.execute(statement.encode())
+    assert refused.value.diag.message_hint == 'Perhaps you mean "trips".'

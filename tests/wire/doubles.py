@@ -1,5 +1,7 @@
 """What doubles of the gateway have in common: they take what names trips, any setting, and remember nothing."""
 
+from collections.abc import Mapping
+
 from dpsql.gateway.request import Question, Reply, Request
 from dpsql.question import Asker, Cancellation
 from dpsql.rewrite.syntax.whole.analyze import asked_statement
@@ -21,6 +23,11 @@ class AsksOfTrips:
 
     def check_setting(self, name: str, value: str, asker: Asker) -> None:
         """Take any."""
+
+    def tables(self, asker: Asker) -> Mapping[str, str]:
+        """Name that of trips."""
+        _ = asker
+        return {"trips": "trips"}
 
     def recalled(self, request: Request) -> Reply | None:
         """Remember nothing."""

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import cast
@@ -66,13 +66,14 @@ class Backend(asyncio.Protocol):
         lost: Callable[[], None],
         stop: Callable[[int, bool], None],
         share: FairShare,
+        tables: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """`deliver` takes bytes for the client, `ready` hears of each ReadyForQuery, `lost` of the end.
 
         `stop` hears which session a statement has asked the shadow to stop, by its number, and whether to end it; `share` is
-        what its user has of the event loop.
+        what its user has of the event loop, and `tables` are those that it may read, as for `Replies`.
         """
-        self.replies = Replies(ready, self._noted)
+        self.replies = Replies(ready, self._noted, tables)
         self._stop = stop
         self._share = share
         self._unsorted: deque[bytes] = deque()

@@ -159,7 +159,7 @@ class Runner:
 
     def tell(self, body: bytes) -> None:
         """Tell the client an error of the shadow's."""
-        self.write(messages.message(b"E", body))
+        self.write(messages.message(b"E", self._backend.replies.presentable(body)))
 
     def refuse(self, failed: DpsqlError, offset: int | None) -> None:
         """Tell the client an error of ours, about a statement that begins at `offset` of what it sent."""

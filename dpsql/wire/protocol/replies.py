@@ -4,10 +4,12 @@ No input or output: bytes of the shadow go in, bytes for the client come out. Ro
 come.
 """
 
+import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 
 from dpsql.errors import AccessDenied
@@ -33,6 +35,32 @@ def with_rule(body: bytes) -> bytes:
     if fields.get(_CODE) != _TOLD[_CODE] or _DETAIL in fields:
         return body
     return join_error_fields({_HINT: _TOLD[_HINT], **fields, _DETAIL: _TOLD[_DETAIL]})
+
+
+# PostgreSQL says what column may be meant, and of tables only that there is none.
+
+_NO_TABLE = b"42P01"
+_NAMED = re.compile(r'relation "(.*)" does not exist')
+_ALIKE = 3
+"""How many tables a hint names at most."""
+
+
+def with_tables(body: bytes, tables: Callable[[], Mapping[str, str]]) -> bytes:
+    """Return the body of an error; of one that says that there is no such table, with those that may be meant.
+
+    `tables` returns bare names by the names that a statement has to have.
+    """
+    fields = error_fields(body)
+    named = _NAMED.fullmatch(fields.get(_MESSAGE, b"").decode(errors="replace"))
+    if fields.get(_CODE) != _NO_TABLE or _HINT in fields or named is None:
+        return body
+    there, bare = tables(), named[1].rpartition(".")[2].lower()
+    # The same name in another schema, or with capitals, is what is meant most likely.
+    alike = get_close_matches(bare, {name.lower() for name in there.values()}, n=_ALIKE)
+    meant = [written for close in alike[:1] + alike for written, name in there.items() if name.lower() == close]
+    listed = " or ".join(dict.fromkeys(meant[:_ALIKE]))
+    hint = f"Perhaps you mean {listed}." if listed else "dpsql.columns lists the tables that you may ask about."
+    return join_error_fields({_HINT: hint.encode(), **fields})
 
 
 Message = tuple[bytes, bytes]
@@ -98,11 +126,18 @@ class PendingReply:
 class Replies:
     """The replies that are still to come, and the state of the shadow's session as the others have shown it."""
 
-    def __init__(self, ready: Callable[[bool], None], noted: Callable[[bytes], bool]) -> None:
+    def __init__(
+        self,
+        ready: Callable[[bool], None],
+        noted: Callable[[bytes], bool],
+        tables: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         """`ready` is called at each ReadyForQuery with whether a transaction goes on; `noted` with each notice.
 
-        It returns whether that was ours, and is nothing for the client.
+        It returns whether that was ours, and is nothing for the client. `tables` returns the bare names of the tables that
+        the client may read, by those that a statement has.
         """
+        self._tables = tables
         self._ready = ready
         self._noted = noted
         self._owed: deque[PendingReply] = deque()
@@ -246,7 +281,8 @@ class Replies:
             owed.collect.append((kind, raw[HEADER:]))
             return b""
         if kind == b"E":
-            return message(b"E", _presentable(raw[HEADER:], owed))
+            body = raw[HEADER:] if owed is None or owed.error is None else owed.error(raw[HEADER:])
+            return message(b"E", self.presentable(body))
         if owed is not None and kind in owed.hide:
             return b""
         if owed is not None and owed.rows is not None and kind == b"T":
@@ -255,6 +291,15 @@ class Replies:
             told = owed.notice if raw.endswith(b" 1\0") else b""
             return told + message(b"C", text(owed.tag))
         return raw
+
+    def presentable(self, body: bytes) -> bytes:
+        """Return the body of an error of the shadow's as the client gets it: with a next step, and nothing of our own."""
+        inside = b"dpsql." in body
+        body = with_tables(with_rule(body), self._tables)
+        if not inside:
+            return body
+        # It is not shown where in our own functions it was raised.
+        return join_error_fields({name: value for name, value in error_fields(body).items() if name not in b"WFLR"})
 
     def _failed(self, owed: PendingReply | None) -> None:
         self.copying = False
@@ -300,13 +345,3 @@ class Replies:
     def _note_parameter(self, raw: bytes) -> None:
         name, value, _ = raw[HEADER:].split(b"\0", 2)
         self.parameters[name.decode()] = value.decode("utf-8", "replace")
-
-
-def _presentable(body: bytes, owed: PendingReply | None) -> bytes:
-    if owed is not None and owed.error is not None:
-        body = owed.error(body)
-    body = with_rule(body)
-    if b"dpsql." not in body:
-        return body
-    # It is not shown where in our own functions it was raised.
-    return join_error_fields({name: value for name, value in error_fields(body).items() if name not in b"WFLR"})

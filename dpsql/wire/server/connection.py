@@ -453,7 +453,8 @@ class Connection:
         registry = self._registry
 
         def make() -> Backend:
-            return Backend(self._deliver, self._ready, self._shadow_lost, self._signal, registry.shares.of(user))
+            share, tables = registry.shares.of(user), partial(registry.answers.tables, registry.asker(user))
+            return Backend(self._deliver, self._ready, self._shadow_lost, self._signal, share, tables)
 
         with registry.beginning():
             self._backend = backend = await open_backend(registry, make, options)

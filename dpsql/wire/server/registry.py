@@ -52,6 +52,10 @@ class GatewayHandle:
         """Check a setting of dpsql's own; see `Answers`."""
         self.now.check_setting(name, value, asker)
 
+    def tables(self, asker: Asker) -> Mapping[str, str]:
+        """Return what somebody may read; see `Answers`."""
+        return self.now.tables(asker)
+
     def recalled(self, request: Request) -> Reply | None:
         """Answer a request at once; see `Answers`."""
         return self.now.recalled(request)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.wire.protocol.messages import message, text, uint32
-from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Replies
+from dpsql.wire.protocol.messages import error_fields, message, text, uint32
+from dpsql.wire.protocol.replies import Message, MessageKind, PendingReply, Replies, with_tables
 
 READY = message(b"Z", b"I")
 ROW = message(b"D", b"\0\1", uint32(3), b"abc")
@@ -125,3 +125,24 @@ def test_time_and_size_start_anew_with_what_is_owed(kind: MessageKind) -> None:
     replies.owe(PendingReply(kind))
     assert replies.passed == 0
     assert replies.is_working
+
+
+HR = {"hr.employees": "employees", "pay.employees": "employees", '"Wards"': "Wards", "trips": "trips"}
+
+
+@pytest.mark.parametrize(
+    ("relation", "hint"),
+    [
+        ("employees", "Perhaps you mean hr.employees or pay.employees."),
+        ("hr.employes", "Perhaps you mean hr.employees or pay.employees."),
+        ("wards", 'Perhaps you mean "Wards".'),
+        ("Trip", "Perhaps you mean trips."),
+        ("people", "dpsql.columns lists the tables that you may ask about."),
+    ],
+)
+def test_a_table_that_is_not_there_is_told_with_those_that_are(relation: str, hint: str) -> None:
+    """Written as a statement has to have them; PostgreSQL says it of columns alone."""
+    said = text("SERROR") + text("C42P01") + text(f'Mrelation "{relation}" does not exist') + b"\0"
+    told = error_fields(with_tables(said, lambda: HR))
+    assert told[b"H"].decode() == hint
+    assert with_tables(text("C42P01") + text("Mmissing FROM-clause entry") + b"\0", lambda: HR).count(b"\0H") == 0
