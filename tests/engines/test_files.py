@@ -1,7 +1,10 @@
 """Parquet and CSV files as tables."""
 
+import datetime as dt
+import gzip
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -109,8 +112,9 @@ def test_all_columns_with_such_values_are_told_at_once(folder: Path) -> None:
     [
         ("a,zip\n1,01\n2,02,Ada\n", ", line 3: the line has 3 values, and the first one names 2 columns"),
         ("a,zip,name\n1,01\n2,02,Ada\n", ", line 2: the line has 2 values, and the first one names 3 columns"),
-        ("a,zip\n1,01\n2,Köln\n", ', column "zip": the file is no UTF-8; iconv -f latin1'),
+        ("a,zip\n1,01\n2,Köln\n", ', column "zip": the file is no UTF-8; iconv -f'),
         ("a,Straße\n1,x\n", ", line 1: the file is no UTF-8"),
+        ("a,zip\n2,\x80\n", "the file is no UTF-8; iconv -f windows-1252"),
         ('a,zip\n1,"01\n2,02\n', "a quotation mark is not closed"),
         ("a,zip,a\n1,01,2\n", 'line 1: column "a" is named twice'),
         ("", " is empty; its first line has to name the columns"),
@@ -165,6 +169,47 @@ def test_words_for_null_and_decimal_commas(folder: Path) -> None:
         [None, None, None],
     ]
     engine.close()
+
+
+def test_a_quoted_nothing_is_an_empty_text(folder: Path) -> None:
+    """As COPY writes the two apart; of a number it is no value, as others write that."""
+    (folder / "q.csv").write_text('a,zip\n1,""\n2,\n"",x\n')
+    engine = DuckDb({"c": TableFile(folder / "q.csv", TYPES)})
+    assert [list(row) for row in engine.public_rows("c", ["a", "zip"], 5)] == [[1, ""], [2, None], [None, "x"]]
+    engine.close()
+
+
+@pytest.mark.parametrize("city", ["Gießen", "Évry", "Łódź", "北京", "“quoted” – €5"])
+def test_any_character_of_utf8_is_read(city: str, folder: Path) -> None:
+    """Also those of which Latin-1 has no byte: in the first line, below it, and in a compressed file."""
+    (folder / "u.csv").write_text(f"a,zip,{city}\n1,{city},x\n", encoding="utf-8")
+    (folder / "u.csv.gz").write_bytes(gzip.compress((folder / "u.csv").read_bytes()))
+    for name in ("u.csv", "u.csv.gz"):
+        engine = DuckDb({"c": TableFile(folder / name, {**TYPES, city: SqlType.TEXT})})
+        assert [list(row) for row in engine.public_rows("c", ["a", "zip", city], 5)] == [[1, city, "x"]]
+        engine.close()
+
+
+def test_a_csv_has_labels_of_an_enum(folder: Path) -> None:
+    """DuckDB has no type of that name."""
+    engine = DuckDb({"c": TableFile(folder / "it's.csv", {"zip": SqlType.ENUM})})
+    assert [list(row) for row in engine.public_rows("c", ["zip"], 5)] == [["01"]]
+    engine.close()
+
+
+def test_times_of_a_csv_without_a_zone_are_in_utc(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the machine is."""
+    (folder / "w.csv").write_text("at\n2024-03-01 02:00:00\n2024-03-01 02:00:00+02\n")
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        engine = DuckDb({"c": TableFile(folder / "w.csv", {"at": SqlType.TIMESTAMPTZ})})
+        ((first,), (second,)) = engine.public_rows("c", ["at"], 5)
+        engine.close()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert [first, second] == [dt.datetime(2024, 3, 1, hour, tzinfo=dt.UTC).timestamp() * 10**6 for hour in (2, 0)]
 
 
 @pytest.mark.parametrize("value", ["1.234", "1.234,5"])

@@ -18,6 +18,9 @@ from dpsql.rewrite.emit.emitter import quote_name
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".csv.gz", ".csv.zst", ".tsv")
 _DELIMITERS = (",", ";", "\t", "|")
+_ENCODINGS = "utf-8", "latin-1"
+"""Of the first line: where bytes below it are no UTF-8 the second reads it, and the column is told that has them."""
+_NO_UTF8 = ": the file is no UTF-8; iconv -f windows-1252 -t utf-8 makes it so of what Windows or Latin-1 has"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +121,18 @@ class CsvForm:
             raise ConfigError(f'{first}, line 1: column "{twice}" is named twice')
         return cls(files, delimiter, columns)
 
-    def source(self, nulls: Sequence[str], *, latin: bool = False) -> str:
-        """Return the text that reads the records, all values as texts; as `latin` 1 any byte is a character."""
+    def source(self, *, latin: bool = False) -> str:
+        """Return the text that reads the records, all values as texts: a quoted nothing is an empty one.
+
+        As `latin` 1 most bytes are characters.
+        """
         files = ", ".join(duckdb_literal(str(file)) for file in self.files)
         columns = ", ".join(f"{duckdb_literal(name)}: 'VARCHAR'" for name in self.columns)
-        words = ", ".join(duckdb_literal(word) for word in ("", *nulls))
         encoding = ", encoding = 'latin-1'" if latin else ""
         return (
             f"read_csv([{files}], auto_detect = false, header = true, columns = {{{columns}}}, "
-            f"delim = {duckdb_literal(self.delimiter)}, quote = '\"', escape = '\"', nullstr = [{words}]{encoding})"
+            f"delim = {duckdb_literal(self.delimiter)}, quote = '\"', escape = '\"', nullstr = '', "
+            f"allow_quoted_nulls = false{encoding})"
         )
 
     def wrong(self, connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:
@@ -141,47 +147,51 @@ class CsvForm:
         if "unterminated quote" in told:
             return f"{at}: a quotation mark is not closed"
         if "not utf-8" in told:
-            return f"{at}{self._not_utf8(connection)}: the file is no UTF-8; iconv -f latin1 -t utf-8 makes it so of Latin-1"
+            return f"{at}{self._not_utf8(connection)}{_NO_UTF8}"
         return f"{at}: it can't be read as CSV"
 
     def _not_utf8(self, connection: duckdb.DuckDBPyConnection) -> str:
         """Return the first column that has more than ASCII."""
         tests = ", ".join(f"bool_or(regexp_matches({quote_name(name)}, '[^\\x00-\\x7F]'))" for name in self.columns)
         try:
-            (found,) = connection.execute(f"SELECT {tests} FROM {self.source((), latin=True)}").fetchall()  # noqa: S608
+            (found,) = connection.execute(f"SELECT {tests} FROM {self.source(latin=True)}").fetchall()  # noqa: S608
         except duckdb.Error:
             return ""
         return next((f', column "{name}"' for name, has in zip(self.columns, found, strict=True) if has), "")
 
 
 def _first_line(connection: duckdb.DuckDBPyConnection, file: Path) -> str:
-    whole = (
-        f"read_csv({duckdb_literal(str(file))}, auto_detect = false, header = false, columns = {{'line': 'VARCHAR'}}, "
-    )
-    # The line as it is, in one column: nothing in it separates or quotes, and in Latin-1 each byte is a character.
-    # Python then reads these bytes as UTF-8, and takes off a byte order mark.
-    form = "delim = chr(1), quote = '', escape = '', encoding = 'latin-1', strict_mode = false"
-    try:
-        row = connection.execute(f"SELECT line FROM {whole}{form}) LIMIT 1").fetchone()  # noqa: S608
-    except duckdb.Error:
-        raise ConfigError(f"{file} can't be read as CSV") from None
+    row: tuple[str | None, ...] | None
+    for encoding in _ENCODINGS:
+        # The line as it is, in one column: nothing in it separates or quotes. Python takes off a byte order mark.
+        source = (
+            f"read_csv({duckdb_literal(str(file))}, auto_detect = false, header = false, columns = {{'line': 'VARCHAR'}}, "
+            f"delim = chr(1), quote = '', escape = '', encoding = '{encoding}', strict_mode = false)"
+        )
+        try:
+            row = connection.execute(f"SELECT line FROM {source} LIMIT 1").fetchone()  # noqa: S608
+        except duckdb.Error as error:
+            if "not utf-8" in str(error) and encoding != _ENCODINGS[-1]:
+                continue
+            raise ConfigError(
+                f"{file}{_NO_UTF8}" if encoding != _ENCODINGS[0] else f"{file} can't be read as CSV"
+            ) from None
+        break
     if row is None or not row[0]:
         raise ConfigError(f"{file} is empty; its first line has to name the columns")
     try:
-        return str(row[0]).encode("latin-1").decode("utf-8-sig")
+        return row[0].encode(encoding).decode("utf-8-sig")
     except UnicodeError:
-        raise ConfigError(
-            f"{file}, line 1: the file is no UTF-8; iconv -f latin1 -t utf-8 makes it so of Latin-1"
-        ) from None
+        raise ConfigError(f"{file}, line 1{_NO_UTF8}") from None
 
 
 def _load_csv(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile, files: Sequence[Path]) -> None:
     """Copy CSV files into memory, where no malformed line can make a statement fail."""
     form = CsvForm.of(connection, files)
-    source = form.source(table.csv.nulls)
+    source = form.source()
     try:
         types = {column: _type(table.columns[column]) for column in form.columns if column in table.columns}
-        values = {column: _value(column, kind, table.csv.decimal) for column, kind in types.items()}
+        values = {column: _value(column, kind, table.csv) for column, kind in types.items()}
         casts = [f"CAST({values[column]} AS {kind}) AS {quote_name(column)}" for column, kind in types.items()]
         selected = ", ".join(casts) or "NULL AS nothing"
         connection.execute(f"CREATE TABLE {quote_name(name)} AS SELECT {selected} FROM {source}")  # noqa: S608
@@ -201,7 +211,7 @@ def _misfit(
     """Return what to say of all columns that have values which are not of their type."""
     types, values = cast
     # DuckDB's error quotes the value that it can't read, which is somebody's. So the values are counted, and not shown.
-    tests = [f"{quote_name(c)} IS NOT NULL AND TRY_CAST({values[c]} AS {kind}) IS NULL" for c, kind in types.items()]
+    tests = [f"({values[c]}) IS NOT NULL AND TRY_CAST({values[c]} AS {kind}) IS NULL" for c, kind in types.items()]
     counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests)
     numbers = connection.execute(f"SELECT {counts} FROM {source}").fetchall()[0]  # noqa: S608
     wrong = [
@@ -214,20 +224,32 @@ def _misfit(
     return ConfigError(f'engine: table "{name}": {path} can\'t be read as the declared types')
 
 
-def _value(column: str, kind: str, mark: DecimalMark) -> str:
-    """Return a column's text as DuckDB reads numbers; where the mark is a comma a point is no part of a number."""
-    if kind != "DOUBLE" or mark is DecimalMark.POINT:
-        return quote_name(column)
+def _value(column: str, kind: str, words: CsvWords) -> str:
+    """Return a column's text, NULL for a word that stands for no value, with numbers as DuckDB reads them.
+
+    A quoted nothing is an empty text, as PostgreSQL reads it; of another type it is no value.
+    """
+    value = quote_name(column)
+    nulls = words.nulls if kind == _TEXT else ("", *words.nulls)
+    if nulls:
+        listed = ", ".join(duckdb_literal(word) for word in nulls)
+        value = f"CASE WHEN {value} NOT IN ({listed}) THEN {value} END"
+    if kind != _NUMBER or words.decimal is DecimalMark.POINT:
+        return value
     # '1.000,5' becomes '1?000.5', which is refused: to leave the point out would read 1.000 as a thousand where it is
-    # one.
-    return f"replace(replace({quote_name(column)}, '.', '?'), ',', '.')"
+    # one. Where the mark is a comma a point is no part of a number.
+    return f"replace(replace({value}, '.', '?'), ',', '.')"
+
+
+_TEXT, _NUMBER = "VARCHAR", "DOUBLE"
 
 
 def _type(kind: SqlType) -> str:
-    if kind is SqlType.JSON:
-        return "VARCHAR"  # what is no JSON reads as none, as it does elsewhere
+    # What is no JSON reads as none, as it does elsewhere, and what is no label of an enum as no value.
+    if kind in {SqlType.TEXT, SqlType.CHARACTER, SqlType.ENUM, SqlType.JSON}:
+        return _TEXT
     # DuckDB's NUMERIC has 3 decimals; in double precision statements compute with it anyway.
-    return "DOUBLE" if kind in {SqlType.NUMERIC, SqlType.REAL, SqlType.DOUBLE} else kind.value.upper()
+    return _NUMBER if kind in {SqlType.NUMERIC, SqlType.REAL, SqlType.DOUBLE} else kind.value.upper()
 
 
 def duckdb_literal(text: str) -> str:

@@ -175,6 +175,8 @@ def _empty(spill: Path | str, resources: Resources, optimizers: Collection[str])
         connection = duckdb.connect(":memory:", config={**DUCKDB_SETTINGS, **given, "temp_directory": str(spill)})
         # It would be drawn on standard output, which is the server's, of whatever takes two seconds; by cursors it is not.
         connection.execute("SET enable_progress_bar = false")
+        # Times are read as UTC, for any zone of the machine: also those of files that are loaded before the doors are shut.
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")
         connection.execute("SET GLOBAL disabled_optimizers = ?", [other_optimizers(connection, optimizers)])
         connection.execute(f"SET GLOBAL perfect_ht_threshold = {_array_bits(connection)}")
         connection.execute(f"ATTACH ':memory:' AS {KEPT} (COMPRESS)")
@@ -203,8 +205,6 @@ def shut_doors(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> 
     """Shut every door but that to some files; return the connection."""
     connection.execute("SET allowed_paths = ?", [[str(file) for file in files]])
     connection.execute("SET enable_external_access = false")
-    # Times with a zone are read as UTC, for any zone of the machine.
-    connection.execute("SET GLOBAL TimeZone = 'UTC'")
     # The last setting of all: from now on no statement opens a door again.
     connection.execute("SET lock_configuration = true")
     return connection
