@@ -206,8 +206,10 @@ def among_rows(of_wanted: ReadRows, of_told: ReadRows, rows: PublicRows, enforce
     if not said <= every or not _leave_out_the_same(of_wanted, of_told, places, enforced):
         return None
     columns = refs(*map(renamed, of_wanted.read), *of_told.read, *every, *(source.on for source in added.values()))
+    # What finds rows of a table in both is what the other relation says: a condition of the wanted one alone, though it is
+    # about rows of that table, too, is one by which its rows are told apart.
     lookups = tuple(
-        _lookup(i, source, every, columns, rows, adds=i in added)
+        _lookup(i, source, every if i in added else said, columns, rows, adds=i in added)
         for i, source in sorted(sources.items())
         if i in added or (source.holds and source.table.public and source.made is None)
     )
@@ -279,10 +281,10 @@ def _is_alike(source: Source, other: Source) -> bool:
 
 
 def _lookup(
-    place: int, source: Source, every: frozenset[Expr], columns: Sequence[Ref], rows: PublicRows, *, adds: bool
+    place: int, source: Source, holding: frozenset[Expr], columns: Sequence[Ref], rows: PublicRows, *, adds: bool
 ) -> Lookup:
     read = tuple(ref for ref in columns if ref.source == place)
-    conditions = normal_form(source.on) if not source.holds else frozenset(_finding(place, every))
+    conditions = normal_form(source.on) if not source.holds else frozenset(_finding(place, holding))
     table = public_rows_of(source.table, rows)
     # Where nobody reads a column, it still counts how many rows there are: as many empty ones.
     values = list(zip(*(table[ref.name] for ref in read), strict=True)) if read else [()] * _length(table)
@@ -293,9 +295,9 @@ def _length(table: object) -> int:
     return max(map(len, table.values()), default=0) if isinstance(table, dict) else 0
 
 
-def _finding(place: int, every: frozenset[Expr]) -> Iterator[Expr]:
+def _finding(place: int, holding: frozenset[Expr]) -> Iterator[Expr]:
     """Yield the conditions that are about rows of a table and of others."""
-    for part in every:
+    for part in holding:
         sources = {ref.source for ref in refs(part)}
         if place in sources and len(sources) > 1:
             yield part

@@ -66,3 +66,9 @@ SELECT count(*) FILTER (WHERE passenger_count > 2), count(*) FILTER (WHERE passe
     SELECT count(*) FROM trips WHERE passenger_count > 2
     SELECT count(*) FROM trips WHERE passenger_count >= 3
     SELECT count(*) FROM trips
+SELECT zone_id, passenger_count, count(*) FROM trips JOIN zones ON pickup_zone = zone_id GROUP BY 1, 2
+    SELECT passenger_count, count(*) FROM trips JOIN zones ON pickup_zone = zone_id WHERE passenger_count > zone_id GROUP BY 1
+    SELECT count(*) FROM trips JOIN zones ON pickup_zone = zone_id AND passenger_count < zone_id
+    SELECT count(*) FROM trips JOIN zones ON pickup_zone = zone_id WHERE passenger_count > zone_id OR borough = 'Queens'
+SELECT passenger_count, count(*) FROM trips JOIN zones ON pickup_zone = zone_id WHERE passenger_count > zone_id GROUP BY 1
+    SELECT count(*) FROM trips JOIN zones ON pickup_zone = zone_id WHERE passenger_count > zone_id

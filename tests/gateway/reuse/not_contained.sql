@@ -107,3 +107,12 @@ SELECT count(*) FILTER (WHERE shared), avg(tip) FILTER (WHERE NOT shared) FROM r
     SELECT count(*) FROM rides
     SELECT avg(tip) FROM rides
     SELECT count(*) FROM rides WHERE NOT shared
+SELECT zone, zone_id, borough, count(*), sum(tip) FROM trips JOIN zones ON pickup_zone = zone_id GROUP BY 1, 2, 3
+    SELECT count(*) FROM trips JOIN zones ON pickup_zone = zone_id WHERE passenger_count > zone_id
+    SELECT count(*) FROM trips JOIN zones ON pickup_zone = zone_id AND passenger_count < zone_id
+    SELECT zone, count(*) FILTER (WHERE passenger_count <= zone_id) FROM trips JOIN zones ON pickup_zone = zone_id GROUP BY 1
+    SELECT count(*) FROM trips JOIN zones ON pickup_zone = zone_id WHERE payment_type <> borough
+    SELECT count(*) FROM trips JOIN zones ON pickup_zone = zone_id WHERE passenger_count > zone_id OR borough = 'Queens'
+    SELECT sum(CASE WHEN passenger_count > zone_id THEN 1 ELSE 0 END) FROM trips JOIN zones ON pickup_zone = zone_id
+    SELECT count(*) FROM trips JOIN zones ON pickup_zone = zone_id WHERE passenger_count + 1 > zone_id
+    SELECT count(*) FROM trips t JOIN zones p ON t.pickup_zone = p.zone_id JOIN zones q ON q.zone_id = t.passenger_count
