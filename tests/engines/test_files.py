@@ -227,6 +227,31 @@ def test_a_missing_file_is_told(folder: Path, name: str) -> None:
         DuckDb({"t": TableFile(folder / name, TYPES)})
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ("1 AS a", "3000000000 AS a", "is INTEGER in .*1.parquet, and BIGINT in .*2.parquet"),
+        ("7::DECIMAL(10, 0) AS a", "7.45::DECIMAL(10, 2) AS a", r"is DECIMAL\(10,0\) in .*, and DECIMAL\(10,2\) in"),
+        ("1 AS a", "'one' AS a", "is INTEGER in .*, and VARCHAR in"),
+        ("1 AS a", "1 AS b", "is INTEGER in .*, and missing in"),
+        ("1 AS b", "1 AS a", "is missing in .*, and INTEGER in"),
+        ("1 AS a", "1 AS A, 2 AS b", None),
+        ("2 AS b, 1 AS a", "1 AS a, 'b' AS b", None),
+    ],
+)
+def test_files_of_one_table_have_one_type_a_column(tmp_path: Path, first: str, second: str, told: str | None) -> None:
+    """DuckDB would read the others as the first, and fail at a value that does not fit."""
+    with duckdb.connect() as connection:
+        for number, values in enumerate((first, second), 1):
+            connection.execute(f"COPY (SELECT {values}) TO '{tmp_path}/{number}.parquet'")
+    table = {"t": TableFile(tmp_path, {"a": SqlType.BIGINT})}
+    if told is None:
+        DuckDb(table).close()
+        return
+    with pytest.raises(ConfigError, match=f'table "t": "a" {told}'):
+        DuckDb(table)
+
+
 def test_an_unknown_kind_of_file_is_told(folder: Path) -> None:
     """With the kinds that are known."""
     (folder / "t.xlsx").touch()

@@ -83,6 +83,7 @@ def make_table(connection: duckdb.DuckDBPyConnection, name: str, table: TableFil
     listed = f"[{', '.join(duckdb_literal(str(file)) for file in files)}]"
     try:
         if all(file.name.lower().endswith(PARQUET) for file in files):
+            _see_that_types_agree(connection, name, table, listed)
             connection.execute(f"CREATE VIEW {quote_name(name)} AS SELECT * FROM read_parquet({listed})")  # noqa: S608
         elif all(file.name.lower().endswith(CSV) for file in files):
             _load_csv(connection, name, table, files)
@@ -92,6 +93,35 @@ def make_table(connection: duckdb.DuckDBPyConnection, name: str, table: TableFil
             )
     except duckdb.Error as error:
         raise ConfigError(f'engine: table "{name}": {table.path} can\'t be read: {error}') from error
+
+
+def _see_that_types_agree(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile, listed: str) -> None:
+    """See that all files have each declared column of one type.
+
+    DuckDB casts the values of all to the type that the first file has, as it reads them: some would be rounded, and one that
+    does not fit would make each statement fail that is answered without it.
+
+    Raises:
+        ConfigError: a column is of two types, or is missing in a file.
+    """
+    schemas: dict[str, dict[str, list[str]]] = {}
+    for file, column, kind in connection.execute(
+        f"SELECT file_name, lower(name), duckdb_type FROM parquet_schema({listed}) ORDER BY file_name, duckdb_type"  # noqa: S608
+    ).fetchall():
+        schemas.setdefault(file, {}).setdefault(column, []).append(kind)
+    (first, types), *others = schemas.items()
+    for file, own in others:
+        for column in table.columns:
+            expected, found = types.get(column.lower()), own.get(column.lower())
+            if expected != found:
+                raise ConfigError(
+                    f'engine: table "{name}": "{column}" is {_kinds(expected)} in {first}, and {_kinds(found)} in {file}',
+                    hint="Write all files of a table with the same types.",
+                )
+
+
+def _kinds(types: Sequence[str] | None) -> str:
+    return "missing" if types is None else ", ".join(types)
 
 
 @dataclass(frozen=True, slots=True)
