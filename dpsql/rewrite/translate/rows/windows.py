@@ -169,8 +169,7 @@ class _Rows:
             )
         if node.args.get("first") or node.args.get("alias"):
             raise _refused(node)
-        order = node.args.get("order")
-        by = tuple(self._ordered(t, key) for key in (order.expressions if order else ()))
+        by = self._order(t, node.args.get("order"), partition)
         value = self._aggregate(t, node)
         call = self._call(t, node) if value is None else self._windowed(value, node)
         further = tuple(self._named(key) for key in partition if not self._is_unit(key))
@@ -224,8 +223,19 @@ class _Rows:
             return Window(_OTHERS[name], column, arg, by)
         raise _refused(node)
 
-    def _ordered(self, t: Translator, node: exp.Expr) -> tuple[str, str]:
-        key = t.expression(node.this if isinstance(node, exp.Ordered) else node)
+    def _order(self, t: Translator, order: exp.Order | None, partition: Sequence[Expr]) -> tuple[tuple[str, str], ...]:
+        """Return what a window is ordered by: not by its partition's keys, which are the same in all of its rows.
+
+        DISTINCT ON (person) … ORDER BY person, day, where the first has to stand, is ordered by days.
+        """
+        nodes: Sequence[exp.Expr] = order.expressions if order else ()
+        keys = [(node, t.expression(node.this if isinstance(node, exp.Ordered) else node)) for node in nodes]
+        told = [(node, key) for node, key in keys if key not in partition]
+        # RANGE with an offset has to have one, of whatever is no text.
+        told = told or [(node, key) for node, key in keys if not key.type.is_text]
+        return tuple(self._ordered(t, node, key) for node, key in told)
+
+    def _ordered(self, t: Translator, node: exp.Expr, key: Expr) -> tuple[str, str]:
         key = _place_of_text(t, key) if key.type.is_text else key
         down, first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
         return self._named(key), f"{'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
