@@ -1,7 +1,9 @@
 """Parquet and CSV files as tables."""
 
+import array
 import datetime as dt
 import gzip
+import itertools
 import subprocess
 import sys
 import time
@@ -9,7 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.base import NoEngine
@@ -250,6 +254,46 @@ def test_files_of_one_table_have_one_type_a_column(tmp_path: Path, first: str, s
         return
     with pytest.raises(ConfigError, match=f'table "t": "a" {told}'):
         DuckDb(table)
+
+
+def _arrow_texts(*values: bytes) -> pa.Array:
+    """Return texts, whatever their bytes are."""
+    ends = array.array("i", itertools.accumulate(map(len, values), initial=0))
+    return pa.StringArray.from_buffers(len(values), pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(values)))
+
+
+def test_a_text_that_is_no_utf8_fails_no_statement(tmp_path: Path, charge: Charge) -> None:
+    """Whose rows have it would be told by which statements fail."""
+    parquet.write_table(pa.table({"zip": _arrow_texts(b"01", b"caf\xe9")}), tmp_path / "t.parquet")
+    engine = DuckDb({"t": TableFile(tmp_path / "t.parquet", {"zip": SqlType.TEXT})})
+    assert _ask(engine, "SELECT zip = '01', upper(zip) FROM {t}", charge) == [(True, "01"), (False, "CAF?")]
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind"),
+    [
+        (pa.timestamp("ms"), SqlType.TIMESTAMP),
+        (pa.timestamp("ms", tz="UTC"), SqlType.TIMESTAMPTZ),
+        (pa.time32("ms"), SqlType.TIME),
+        (pa.time64("us"), SqlType.TIME),
+        (pa.time64("ns"), SqlType.TIME),
+    ],
+)
+def test_times_that_no_statement_could_read_are_told(tmp_path: Path, type_: pa.DataType, kind: SqlType) -> None:
+    """When the file is opened, without the value; a column that is not declared is nobody's."""
+    whole = pa.int32() if type_ == pa.time32("ms") else pa.int64()
+    for last in (2, 2 ** (whole.bit_width - 2)):
+        times = pa.table({"At": pa.array([1, last], whole).cast(type_), "a": pa.array([1, 2])})
+        parquet.write_table(times, tmp_path / "t.parquet")
+        DuckDb({"t": TableFile(tmp_path / "t.parquet", {"a": SqlType.BIGINT})}).close()
+        opened = {"t": TableFile(tmp_path / "t.parquet", {"At": kind})}
+        if last == 2:
+            DuckDb(opened).close()
+            continue
+        with pytest.raises(ConfigError, match=r'table "t": column "At" of .*t.parquet has times that can') as caught:
+            DuckDb(opened)
+        assert str(last) not in caught.value.message
 
 
 def test_an_unknown_kind_of_file_is_told(folder: Path) -> None:

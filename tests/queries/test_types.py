@@ -72,9 +72,8 @@ PLAIN = (
     "SELECT count(*) FROM (SELECT visitor, max(opens) AS m FROM visits GROUP BY visitor) t WHERE m > '06:00'",
     "SELECT count(*) FROM (SELECT visitor FROM visits GROUP BY visitor HAVING avg(opens) > interval '12 hours') t",
     "SELECT count(DISTINCT visitor), count(DISTINCT badge), count(*) FROM visits",
-    "SELECT size, count(*) FROM (SELECT DISTINCT ON (visitor) visitor, size FROM visits ORDER BY visitor, made) t GROUP BY 1",
-    "SELECT avg(hours) FROM (SELECT hours, row_number() OVER (PARTITION BY visitor ORDER BY visitor DESC, made) AS p "
-    "FROM visits) t WHERE p = 1",
+    "SELECT size, count(*) FROM (SELECT DISTINCT ON (visitor) visitor, size FROM visits ORDER BY visitor, made) GROUP BY 1",
+    "SELECT avg(h) FROM (SELECT hours h, rank() OVER (PARTITION BY visitor ORDER BY visitor, made) p FROM visits) WHERE p=1",
     "SELECT count(*) FROM (SELECT DISTINCT ON (visitor) visitor, hours FROM visits ORDER BY visitor) t",
     "SELECT door, count(*) FROM visits GROUP BY 1",
     "SELECT kind, count(*) FROM visits JOIN doors USING (door) GROUP BY 1",

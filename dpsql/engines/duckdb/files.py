@@ -84,7 +84,11 @@ def make_table(connection: duckdb.DuckDBPyConnection, name: str, table: TableFil
     try:
         if all(file.name.lower().endswith(PARQUET) for file in files):
             _see_that_types_agree(connection, name, table, listed)
-            connection.execute(f"CREATE VIEW {quote_name(name)} AS SELECT * FROM read_parquet({listed})")  # noqa: S608
+            # What is no UTF-8 in a column of texts is read with other characters: else it would fail each statement of
+            # whose rows it is one.
+            source = f"read_parquet({listed}, utf8_validation = 'replace')"
+            _see_that_times_are_read(connection, name, table, (listed, source))
+            connection.execute(f"CREATE VIEW {quote_name(name)} AS SELECT * FROM {source}")  # noqa: S608
         elif all(file.name.lower().endswith(CSV) for file in files):
             _load_csv(connection, name, table, files)
         else:
@@ -118,6 +122,32 @@ def _see_that_types_agree(connection: duckdb.DuckDBPyConnection, name: str, tabl
                     f'engine: table "{name}": "{column}" is {_kinds(expected)} in {first}, and {_kinds(found)} in {file}',
                     hint="Write all files of a table with the same types.",
                 )
+
+
+def _see_that_times_are_read(
+    connection: duckdb.DuckDBPyConnection, name: str, table: TableFile, files: tuple[str, str]
+) -> None:
+    """See that DuckDB can read all times whose form in the file has room for others; it fails at these, as it reads them.
+
+    Raises:
+        ConfigError: it can't.
+    """
+    listed, source = files
+    found = connection.execute(
+        f"SELECT DISTINCT name FROM parquet_schema({listed}) WHERE converted_type LIKE '%!_MILLIS' ESCAPE '!' "  # noqa: S608
+        "OR logical_type LIKE 'TimeType%' OR logical_type LIKE '%MILLIS=MilliSeconds%'"
+    ).fetchall()
+    narrow = {column.lower() for (column,) in found}
+    for column in table.columns:
+        if column.lower() not in narrow:
+            continue
+        try:
+            connection.execute(f"SELECT max({quote_name(column)}) FROM {source}")  # noqa: S608
+        except duckdb.Error:  # which quotes the value
+            raise ConfigError(
+                f'engine: table "{name}": column "{column}" of {table.path} has times that can\'t be read',
+                hint="A time is within a day, and a timestamp in milliseconds before the year 294247.",
+            ) from None
 
 
 def _kinds(types: Sequence[str] | None) -> str:
