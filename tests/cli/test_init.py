@@ -406,7 +406,21 @@ def test_from_a_folder_of_files(place: str, tmp_path: Path) -> None:
     assert (tmp_path / "p" / "people.yaml").read_text().endswith(_expected("text"))
 
 
-@pytest.mark.parametrize(("place", "said"), [("none/*.parquet", "there is no file"), ("", "the argument is empty")])
+def test_from_a_folder_of_several_tables(tmp_path: Path) -> None:
+    """One of each file, and of each folder below; the configuration is told which is where."""
+    (tmp_path / "clinic" / "labs").mkdir(parents=True)
+    with duckdb.connect() as connection:
+        for name, columns in {"people.csv": "1 AS a", "wards.parquet": "1 AS b", "labs/1.parquet": "2 AS c"}.items():
+            connection.execute(f"COPY (SELECT {columns}) TO '{tmp_path}/clinic/{name}'")
+    (tmp_path / "clinic" / "readme.txt").touch()
+    done = RUN.invoke(app, ["init", str(tmp_path / "clinic"), "--directory", str(tmp_path / "p")])
+    assert done.exit_code == 0, done.output
+    assert sorted(file.name for file in (tmp_path / "p").iterdir()) == ["labs.yaml", "people.yaml", "wards.yaml"]
+    said = done.stdout.replace("\n", " ").replace('"', "")
+    assert f"tables: {{labs: {tmp_path}/clinic/labs, people: {tmp_path}/clinic/people.csv, wards: " in said
+
+
+@pytest.mark.parametrize(("place", "said"), [("none/*.parquet", "there is no"), ("", "the argument is empty")])
 def test_a_folder_without_files(place: str, said: str) -> None:
     """As where a variable of the shell is empty."""
     done = RUN.invoke(app, ["init", place])

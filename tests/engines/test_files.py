@@ -183,6 +183,17 @@ def test_a_quoted_nothing_is_an_empty_text(folder: Path) -> None:
     engine.close()
 
 
+def test_a_fraction_is_no_whole_number(folder: Path) -> None:
+    """It is told, and not rounded; 3.0 is whole, as numbers are written of a column with gaps."""
+    (folder / "q.csv").write_text("a\n3.0\n-4.\n\n")
+    engine = DuckDb({"c": TableFile(folder / "q.csv", TYPES)})
+    assert [list(row) for row in engine.public_rows("c", ["a"], 5)][:2] == [[3], [-4]]
+    engine.close()
+    (folder / "q.csv").write_text("a\n3.0\n3.70\n-0.5\n")
+    with pytest.raises(ConfigError, match='column "a" has 2 values that are not integer'):
+        DuckDb({"c": TableFile(folder / "q.csv", TYPES)})
+
+
 @pytest.mark.parametrize("city", ["Gießen", "Évry", "Łódź", "北京", "“quoted” – €5"])
 def test_any_character_of_utf8_is_read(city: str, folder: Path) -> None:
     """Also those of which Latin-1 has no byte: in the first line, below it, and in a compressed file."""

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dpsql.cli.support.catalogue import Catalogue, CatalogueColumn, CatalogueTable, RecordsFile, read_catalogue
+from dpsql.cli.support.catalogue import Catalogue, CatalogueColumn, CatalogueTable, RecordsFiles, read_catalogue
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.show import progress
 from dpsql.engines.connect import is_admitted, versions
@@ -337,7 +337,7 @@ _COPIED = (
 @with_exit_code
 def init(
     database: Annotated[
-        str, typer.Argument(help="A DuckDB, Parquet or CSV file, a folder of Parquet, a DSN, or any database's URL.")
+        str, typer.Argument(help="A DuckDB, Parquet or CSV file, a folder of these, a DSN, or any database's URL.")
     ],
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Where the schema files go.")] = Path("schemas"),
     table: Annotated[list[str] | None, typer.Option("--table", "-t", help="Only these tables.")] = None,
@@ -425,7 +425,7 @@ def _write(directory: Path, texts: Mapping[str, str]) -> None:
 
 
 def _catalogue(
-    source: CopiedDatabase | DuckDbFile | PostgresServer | RecordsFile, schemas: Sequence[str] | None
+    source: CopiedDatabase | DuckDbFile | PostgresServer | RecordsFiles, schemas: Sequence[str] | None
 ) -> Catalogue:
     with progress("reading the database's catalogue"):
         return read_catalogue(source, schemas)
@@ -501,7 +501,7 @@ def _told(tables: Mapping[str, CatalogueTable]) -> Iterator[str]:
             yield f"{name}: JSON is left out until its file says which paths may be read: {', '.join(json)}"
 
 
-def _source(database: str) -> CopiedDatabase | DuckDbFile | PostgresServer | RecordsFile:
+def _source(database: str) -> CopiedDatabase | DuckDbFile | PostgresServer | RecordsFiles:
     path = Path(database)
     is_url = _URL.match(database) is not None
     # A DSN may be words, host=… dbname=…. A file's name or a URL may have a = in it, too, and what is there as a file is one.
@@ -510,17 +510,15 @@ def _source(database: str) -> CopiedDatabase | DuckDbFile | PostgresServer | Rec
     if is_url:
         return CopiedDatabase(database)
     if path.is_dir() or (_PATTERN.search(path.name) and not path.exists()):
-        # As engine.tables takes them, of which one file has the columns of all.
-        folder, pattern = (path, "*.parquet") if path.is_dir() else (path.parent, path.name)
-        files = sorted(file for file in folder.rglob(pattern) if file.is_file()) if database else []
-        if not files:
+        if not database:
             raise ConfigError(
-                f"there is no file {folder / pattern}" if database else "the argument is empty",
-                hint="Name a file, a folder of Parquet files, a PostgreSQL DSN, or a database's URL.",
+                "the argument is empty",
+                hint="Name a file, a folder of Parquet or CSV files, a PostgreSQL DSN, or a database's URL.",
             )
-        return RecordsFile(files[0], folder.absolute().name)
+        # As engine.tables takes them, of which one file has the columns of all.
+        return RecordsFiles.within(path, "*") if path.is_dir() else RecordsFiles.within(path.parent, path.name)
     if path.name.lower().endswith((*PARQUET, *CSV)):
-        return RecordsFile(path, path.name.partition(".")[0])
+        return RecordsFiles({path.name.partition(".")[0]: path})
     return DuckDbFile(path)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import assert_never
+from typing import Self, assert_never
 
 import duckdb
 import psycopg
 
 from dpsql.engines.databases.catalogue import Family, FoundTable, FoundTables, SourceColumn, find_tables
-from dpsql.engines.duckdb.files import PARQUET, CsvForm, duckdb_literal
+from dpsql.engines.duckdb.files import CSV, PARQUET, CsvForm, duckdb_literal
 from dpsql.errors import ConfigError
 from dpsql.policy.config import CopiedDatabase, DuckDbFile, PostgresServer
 from dpsql.policy.load.scalars import table_name
@@ -368,11 +368,42 @@ def _reference(references: str | None, to: str, tables: Mapping[str, CatalogueTa
 
 
 @dataclass(frozen=True, slots=True)
-class RecordsFile:
-    """A Parquet or CSV file that stands for one table, or is the first of several."""
+class RecordsFiles:
+    """Parquet and CSV files, or folders of these, by the tables that they stand for."""
 
-    path: Path
-    table: str
+    files: Mapping[str, Path]
+    places: bool = False
+    """Whether the configuration has to say which is which table's."""
+
+    @classmethod
+    def within(cls, folder: Path, pattern: str) -> Self:
+        """Return what a folder has: one table where all files have the same columns, and else one of each file.
+
+        What is in a folder below it is one table of that folder's name.
+
+        Raises:
+            ConfigError: it has no file, or one can't be read.
+        """
+        found = (file for file in folder.rglob(pattern) if file.is_file())
+        # As a table's place a folder has Parquet files, also further below.
+        files = sorted(file for file in found if _is_parquet(file) or (file.parent == folder and _is_csv(file)))
+        if not files:
+            raise ConfigError(
+                f"there is no Parquet or CSV file {folder / pattern}",
+                hint="Name a file, a folder of Parquet or CSV files, a PostgreSQL DSN, or a database's URL.",
+            )
+        if len({frozenset(_columns_of(file)) for file in files}) == 1:
+            return cls({folder.absolute().name: files[0]})
+        parts = dict.fromkeys(file.relative_to(folder).parts[0] for file in files)
+        return cls({part.partition(".")[0]: folder / part for part in parts}, places=True)
+
+
+def _is_parquet(file: Path) -> bool:
+    return file.name.lower().endswith(PARQUET)
+
+
+def _is_csv(file: Path) -> bool:
+    return file.name.lower().endswith(CSV)
 
 
 _DUCKDB = """
@@ -401,7 +432,7 @@ _Row = tuple[bool, str, str, str, str]
 
 
 def read_catalogue(
-    source: CopiedDatabase | DuckDbFile | PostgresServer | RecordsFile, schemas: Collection[str] | None = ()
+    source: CopiedDatabase | DuckDbFile | PostgresServer | RecordsFiles, schemas: Collection[str] | None = ()
 ) -> Catalogue:
     """Ask an engine, or a file, what tables it has; of more `schemas`, too, or of all where that is None.
 
@@ -417,8 +448,13 @@ def read_catalogue(
             return read_postgres(dsn, schemas)
         case CopiedDatabase(url):
             return read_database(url, schemas)
-        case RecordsFile(path, table):
-            return Catalogue({table: CatalogueTable(_columns_of(path))})
+        case RecordsFiles(files, places):
+            return Catalogue(
+                {
+                    name: CatalogueTable(_columns_of(path), place=str(path) if places else None)
+                    for name, path in files.items()
+                }
+            )
         case _:
             assert_never(source)
 
@@ -454,7 +490,9 @@ def _duckdb_rows(path: Path) -> list[_Row]:
 
 
 def _columns_of(path: Path) -> Mapping[str, CatalogueColumn]:
-    """Return a file's columns; those of a CSV file are texts, because only its records could tell more."""
+    """Return a file's columns, a folder's first one's; those of a CSV file are texts: only its records could tell more."""
+    if path.is_dir():
+        path = min(filter(_is_parquet, path.rglob("*")))
     if not path.is_file():
         raise ConfigError(f"there is no file {path}")
     try:

@@ -294,6 +294,9 @@ def _value(column: str, kind: str, words: CsvWords) -> str:
     if nulls:
         listed = ", ".join(duckdb_literal(word) for word in nulls)
         value = f"CASE WHEN {value} NOT IN ({listed}) THEN {value} END"
+    if kind in _WHOLE:
+        # DuckDB would round it. 3.0 is whole: so is every number of a column written that has had a gap.
+        return f"CASE WHEN regexp_matches({value}, '[.][0-9]*[1-9]') THEN '?' ELSE {value} END"
     if kind != _NUMBER or words.decimal is DecimalMark.POINT:
         return value
     # '1.000,5' becomes '1?000.5', which is refused: to leave the point out would read 1.000 as a thousand where it is
@@ -301,7 +304,7 @@ def _value(column: str, kind: str, words: CsvWords) -> str:
     return f"replace(replace({value}, '.', '?'), ',', '.')"
 
 
-_TEXT, _NUMBER = "VARCHAR", "DOUBLE"
+_TEXT, _NUMBER, _WHOLE = "VARCHAR", "DOUBLE", frozenset({"SMALLINT", "INTEGER", "BIGINT"})
 
 
 def _type(kind: SqlType) -> str:
