@@ -240,3 +240,16 @@ SELECT note, count(*) FROM rides WHERE note IN ('cash') OR seats > 3 GROUP BY no
 -- more buckets than an answer may have rows
 --> refused 0A000: width_bucket makes 50,000 buckets here, the limit is 10,000
 SELECT width_bucket(fare, 0, 150, 50000) AS b, count(*) FROM trips GROUP BY 1;
+
+-- casts of keys, of which groups know nothing
+--> answered, 1 measurement
+SELECT (passenger_count::bigint << 40)::text AS shifted, passenger_count::bigint * 1000000000 > 3000000000 AS many,
+       payment_type::varchar AS paid, count(*) FROM trips GROUP BY passenger_count, payment_type;
+
+-- a key's type in a list
+--> answered, 1 measurement
+SELECT x::bigint AS seats, n FROM (SELECT passenger_count AS x, count(*) AS n FROM trips GROUP BY passenger_count) AS t;
+
+-- a cast that is the key's own
+--> answered, 1 measurement
+SELECT passenger_count::bigint + 1 AS more, count(*) FROM trips GROUP BY passenger_count::bigint;

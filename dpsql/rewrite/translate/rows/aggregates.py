@@ -574,7 +574,10 @@ _LARGER = 16
 
 
 def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequence[exp.Expr], t: Translator) -> Match:
-    """Return which column a node is: by its text, or because it means what a key means, one of `exprs`."""
+    """Return which column a node is: by its text, or because it means what a key means, one of `exprs`.
+
+    What can be computed from keys that stand in it is no key, whatever it means: x::bigint is of another type than x.
+    """
     named = [(node, f"g{i}") for i, node in enumerate(keys)]
     named += [(node, f"a{i}") for i, node in enumerate(aggregates)]
     ours: Mapping[int, str] = {id(node): name for node, name in named}
@@ -583,13 +586,20 @@ def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequenc
     sizes: dict[int, tuple[exp.Expr, int]] = {}
     largest = _LARGER * max((len(every(key, exp.Expr)) for key in keys), default=0)
 
-    def match(node: exp.Expr) -> str | None:
+    def by_text(node: exp.Expr) -> str | None:
         if id(node) in ours:
             return ours[id(node)]
         kind = type(node)
         if kind in kinds and kind not in texts:
             texts[kind] = {render(shown): name for shown, name in named if type(shown) is kind}
-        matched = texts[kind].get(render(node)) if kind in kinds else None
+        return texts[kind].get(render(node)) if kind in kinds else None
+
+    def is_made_of_keys(node: exp.Expr) -> bool:
+        parts = node.iter_expressions()
+        return by_text(node) is not None or (not isinstance(node, exp.Column) and all(map(is_made_of_keys, parts)))
+
+    def match(node: exp.Expr) -> str | None:
+        matched = by_text(node)
         if matched is not None or not exprs or isinstance(node, exp.Query):
             return matched
         if id(node) not in sizes:
@@ -600,7 +610,8 @@ def matcher(keys: Sequence[exp.Expr], exprs: Sequence[Expr], aggregates: Sequenc
             expr = t.expression(node)
         except DpsqlError:
             return None
-        return next((f"g{i}" for i, key in enumerate(exprs) if key == expr), None)
+        name = next((f"g{i}" for i, key in enumerate(exprs) if key == expr), None)
+        return None if name is None or is_made_of_keys(node) else name
 
     return match
 
