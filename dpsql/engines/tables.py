@@ -241,7 +241,8 @@ def _not_enforced(table: Table, tables: Mapping[str, Table], engine: DescribedTa
             key = target.text
             yield (
                 f'{table.file}: the unit "{kind}" of table "{table.name}" goes through {key}, which no constraint of the '
-                f"engine keeps unique; declare PRIMARY KEY or UNIQUE there"
+                "engine keeps unique; declare PRIMARY KEY or UNIQUE there; files have none: put the unit's column into the "
+                "table itself"
             )
 
 

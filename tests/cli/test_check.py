@@ -47,6 +47,25 @@ def test_individuals_whom_no_role_protects_are_named(tmp_path: Path) -> None:
     )
 
 
+def test_a_public_table_of_individuals_is_told_of(tmp_path: Path) -> None:
+    """Its rows are everybody's to read, and who the individuals are is what is protected."""
+    path = write_files(tmp_path)
+    (tmp_path / "schemas" / "people.yaml").write_text(
+        "table: people\npublic: true\nkey: id\ncolumns: {id: {type: integer}}\n"
+    )
+    (tmp_path / "schemas" / "more.yaml").write_text(
+        "table: more\nprivacy_units: {passenger: {column: a, max_rows: 1}}\n"
+        "columns: {a: {type: integer, references: people.id}}\n"
+    )
+    done = RUN.invoke(app, ["check", "--config", str(path), "--files-only"])
+    assert done.exit_code == 0, done.output
+    assert (
+        "people.yaml: table people is public, and more.a, which names a passenger, refers to it: everybody may"
+        in done.stdout
+    )
+    assert "give it privacy_units: {passenger: {column: id, max_rows: 1}} instead of public: true" in done.stdout
+
+
 def test_a_data_set_by_another_name_is_told_of(tmp_path: Path) -> None:
     """Its budgets begin anew, which may not be what was meant."""
     path = write_files(tmp_path)

@@ -87,7 +87,7 @@ SELECT count(*) FROM rides r WHERE shared OR driver IN (SELECT driver FROM rides
 SELECT count(*) FROM rides r WHERE fare > (SELECT fare FROM rides s WHERE s.rider = r.rider);
 
 -- a look by what is no key
---> refused 0A000: a subquery among private rows can read declared public tables only
+--> refused 0A000: a subquery among private rows is the same for all of them
 SELECT count(*) FROM rides r WHERE 'Queens' = (SELECT z.borough FROM zones z WHERE z.zone_id + 1 = r.from_zone);
 
 -- a multiple of what the group has

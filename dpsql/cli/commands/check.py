@@ -74,6 +74,20 @@ def unprotected(policy: Policy) -> Iterator[str]:
             )
 
 
+def public_individuals(policy: Policy) -> Iterator[str]:
+    """Yield the public tables to which a column points that names individuals: everybody may read who they are."""
+    for table in policy.tables.values():
+        for kind, bound in table.units.items():
+            for name in bound.columns:
+                target = table.columns[name].references
+                if target is not None and policy.tables[target.table].public:
+                    yield (
+                        f"note: {policy.tables[target.table].file}: table {target.table} is public, and {table.name}.{name}, "
+                        f"which names a {kind}, refers to it: everybody may read its rows. Unless these are no secret, give "
+                        f"it privacy_units: {{{kind}: {{column: {target.column}, max_rows: 1}}}} instead of public: true"
+                    )
+
+
 def other_ledgers(loaded: Config) -> Iterator[str]:
     """Yield the ledgers of other data sets beside one that is not there yet: with a new name all budgets begin anew."""
     if not isinstance(loaded.ledger, SqliteLedgerConfig) or loaded.ledger.path.exists():
@@ -375,7 +389,7 @@ def check_config(
     _tell_sandbox(loaded.shadow)
     for line in () if loaded.snapshot is None else _old_copies(loaded, loaded.snapshot):
         typer.echo(line)
-    for line in (*growth_notes(loaded), *unprotected(loaded.policy), *other_ledgers(loaded)):
+    for line in (*growth_notes(loaded), *unprotected(policy), *public_individuals(policy), *other_ledgers(loaded)):
         typer.echo(line)
     if files_only:
         typer.echo("no mistake in the files")

@@ -313,9 +313,11 @@ def require_reading_role(
         names = ", ".join(".".join(map(quote_name, place)) for place in located)
         within = dict.fromkeys(quote_name(place[0]) for place in located if len(place) > 1)
         usage = f"GRANT USAGE ON SCHEMA {', '.join(within)} TO dpsql_reader; " if within else ""
+        revoked = f"REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON {', '.join(writable)} FROM {quote_name(role)}; "
+        instead = "" if superuser or reaching else f"{revoked}or, where it owns them, another role: "
         raise ConfigError(
             f'engine: the role "{role}" {can}; dpsql connects only as one that can do nothing but SELECT',
-            hint=f"CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; {usage}GRANT SELECT ON {names} TO dpsql_reader;",
+            hint=f"{instead}CREATE ROLE dpsql_reader LOGIN PASSWORD '…'; {usage}GRANT SELECT ON {names} TO dpsql_reader;",
         )
     if hidden:
         raise ConfigError(

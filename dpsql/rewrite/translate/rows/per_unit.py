@@ -105,7 +105,7 @@ def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggr
             return _extreme(name, argument(arg), asked.where)
         case Distinct(arg=arg):
             given = argument(arg)
-            return _count("count_distinct", arg, asked.where, given.most, present=not given.facts.nullable)
+            return _count("count_distinct", arg, asked.where, _different(given), present=not given.facts.nullable)
         case Moment(name="var_pop" | "var_samp" | "stddev_pop" | "stddev_samp" as name, args=(arg,)):
             return _spread(name, argument(arg), asked.where)
         case Quantile(arg=arg, points=(point,), array=False, ordered=None) if not (
@@ -131,6 +131,16 @@ def as_asked(value: UnitValue, column: Expr) -> Expr:
         return column
     micros = column if column.type.is_integer else Apply("to_integer", (column,), SqlType.BIGINT)
     return in_span(micros, type_ if value.function in _PLACES else SqlType.INTERVAL)
+
+
+def _different(given: AggregatedArgument) -> int:
+    """Return how many different values a unit may have: one in each row that counts, and no more than there are."""
+    values, interval = given.facts.values, given.facts.interval
+    if values is not None:
+        return min(given.most, max(len({*values} - {None}), 1))
+    if interval is not None and given.expr.type.is_integer:
+        return min(given.most, math.floor(interval.high) - math.ceil(interval.low) + 1)
+    return given.most
 
 
 def _count(function: UnitFunction, arg: Expr | None, where: Expr, most: int, *, present: bool) -> UnitValue:

@@ -286,7 +286,7 @@ def protected_left() -> Unsupported:
     return Unsupported(
         "an outer join that keeps all public rows is for groups of theirs, with aggregates of the protected table's columns",
         because="protected-table-left",
-        hint="GROUP BY columns of the public table, and write count(t.fare) where count(*) would count public rows, too; "
+        hint="GROUP BY columns of the public table, and count a column of the protected one: count(*) is of both; "
         "or write JOIN: groups of a public key are shown even where they are empty.",
     )
 

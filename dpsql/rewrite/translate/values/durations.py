@@ -124,6 +124,9 @@ def part_of_span(expr: Expr, field: str) -> Expr:
         raise Unsupported(
             f"extract takes one of {', '.join(sorted(parts))} of {'a time' if expr.type is SqlType.TIME else 'an interval'}",
             because="field-of-span",
+            hint="Its days are extract(epoch FROM x) / 86400; a part of it depends on how it was written, 1 day or 24 hours."
+            if expr.type is SqlType.INTERVAL
+            else None,
         )
     return _part_of_number(in_micros(expr), field)
 

@@ -73,6 +73,12 @@ def _text(t: Translator, query: exp.Expr) -> SpelledSql:
             return spell(public, t.constants.arguments, queries=True)
     except UnspeakableError:
         pass
+    if public is not None:
+        raise Unsupported(
+            "a subquery among private rows is the same for all of them: this one is about the row beside it",
+            because="subquery-of-public-tables",
+            hint="Join the public table on its key.",
+        )
     raise Unsupported(
         "a subquery among private rows can read declared public tables only",
         because="subquery-of-public-tables",
