@@ -344,20 +344,21 @@ def point_half_width(
 
     `cut` is how many rows a C may take off. If all of these lay on one side, the rank of a quantile q would be off
     by max(q, 1 − q) times as many. The values around it are taken to be as dense as those that noise may reach.
-    `possible` are the values of which one is returned.
+    `possible` are the values of which one is returned. Nothing is further off than the further end of the bounds.
     """
     bucket = chosen[0]
     if bucket >= measurement.number:
         return None
+    ends, point = measurement.x.interval, measurement.points[0]
+    value = measurement.value(bucket) if possible is None else possible.of_bucket(measurement, bucket, point)
     if measurement.extremes:
-        ends, (point,) = measurement.x.interval, measurement.points
-        value = measurement.value(bucket) if possible is None else possible.of_bucket(measurement, bucket, point)
         # points[0] is 1 of MAX and 0 of MIN: the truth may be on the far side of the bucket, up to the end of the
         # bounds.
-        inside = ends.high - value if measurement.points[0] else value - ends.low
+        inside = ends.high - value if point else value - ends.low
         width = max(inside, _half_width(measurement, min(BEYOND, measurement.number - 1), bucket, possible))
     else:
         width = _half_width(measurement, chosen[1], bucket, possible) * _widened(measurement, cut)
+        width = min(width, max(ends.high - value, value - ends.low))
     return float(width / (_SECOND if measurement.x.expr.type.is_moment else 1))
 
 
