@@ -265,7 +265,9 @@ def _role(name: str, shape: RoleShape, access: Access, budgets: Mapping[str, Dat
     each = _per_query(shape, path, total, access)
     whole = budgets.get(shape.protects or "")
     if total is not None and whole is not None and _exceeds(total, whole.total):
-        access.wrong((*path, "budget"), f'is above the data set\'s own budget for "{shape.protects}"')
+        pairs = ("ε", total.epsilon, whole.total.epsilon), ("δ", total.delta, whole.total.delta)
+        over = ", ".join(f"{name} = {float(own):g} of {float(most):g}" for name, own, most in pairs if own > most)
+        access.wrong((*path, "budget"), f'is above the data set\'s own budget for "{shape.protects}": {over}')
     if shape.budget is None or shape.protects is None or total is None or each is None:
         return None
     return Role(
