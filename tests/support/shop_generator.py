@@ -41,7 +41,7 @@ FEATURES = (
     "aggregate of the same group", "look into a public table", "view", "GROUPING SETS", "timestamp with a zone",
     "time of the day", "interval that is stored", "enumeration", "char(n)", "UUID", "LATERAL", "NATURAL JOIN",
     "CROSS JOIN of public rows", "public rows first", "subquery beside groups", "lists of keys", "first rows of units",
-    "pairs with a unit", "text of a time",
+    "pairs with a unit", "text of a time", "columns compared",
 )  # fmt: skip
 """What a statement may have."""
 STAGES = frozenset({"above an answer", "aggregate of the same group", "top groups", "joined with an answer", "others"})
@@ -63,7 +63,26 @@ def written(number: int) -> Written:
             base = base.filtered(w.condition(base)) if condition is None else condition(w, base)
     if w.chance(0.22):
         base = beside_an_answer(w, base)
+    base = _perhaps_compared(base, Writer(random.Random(f"compared {number}")), w)  # noqa: S311  (statements)
     return _asked(w, in_other_words(w, base) if worded else base, worded=worded)
+
+
+_COLUMN = re.compile(r"\w+\.\w+")
+_COMPARED = (Kind.WHOLE, Kind.KEY), (Kind.LABEL, Kind.TEXT), (Kind.MOMENT,)
+
+
+def _perhaps_compared(base: Rows, other: Writer, w: Writer) -> Rows:
+    """Return those of which two columns compare, seldom: of one table, or of a row and what stands beside it."""
+    columns = [column for column in base.of(*other.draw.choice(_COMPARED)) if _COLUMN.fullmatch(column.text)]
+    if len(columns) < 2 or not other.chance(0.25):
+        return base
+    w.note("columns compared")
+    a, b = other.draw.sample(columns, 2)
+    operator = other.draw.choice(
+        ("=", "<>") if a.kind in {Kind.LABEL, Kind.TEXT} else ("=", "<>", "<", "<=", ">", ">=")
+    )
+    left = other.draw.choice((a.text, f"coalesce({a.text}, {b.text})"))
+    return base.filtered(f"{left} {operator} {b.text}")
 
 
 def _whole(w: Writer, text: Text) -> Written:
