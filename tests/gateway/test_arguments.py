@@ -38,6 +38,17 @@ def test_an_argument_is_a_literal(condition: str, arguments: tuple[Argument, ...
     assert client.charges == charged
 
 
+@pytest.mark.parametrize("points", ["$1", "($1::double precision[])"])
+def test_an_array_of_percentiles_is_its_literal(points: str, user: NewUser) -> None:
+    """As drivers send a list."""
+    client, of = user("ana"), "SELECT percentile_disc({}) WITHIN GROUP (ORDER BY seats) FROM rides"
+    client.ledger.advance("each is the first")
+    rows = client.ask(of.format(points), Settings(), (Argument("{0.25,0.5}", "double precision[]"),)).rows
+    charged = client.charges
+    assert client.ask(of.format("ARRAY[0.25, 0.5]")).rows == rows
+    assert client.charges == charged
+
+
 @pytest.mark.parametrize("type_", ["double precision", "integer", "text", "integer[]"])
 def test_an_argument_that_is_null_matches_no_row(type_: str, user: NewUser) -> None:
     """As in PostgreSQL, where nothing is equal to NULL."""

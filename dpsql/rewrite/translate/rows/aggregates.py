@@ -428,7 +428,7 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
     key = order.expressions[0]
     descending = isinstance(key, exp.Ordered) and bool(key.args.get("desc"))
     arg = _argument(t, key.this if isinstance(key, exp.Ordered) else key)
-    array = t.constants.items(args[0]) if _is_array(args[0]) else None
+    array = t.constants.items(args[0]) if _is_array(t, args[0]) else None
     points = array if array is not None else (t.expression(args[0]),)
     quantiles = tuple(_point(p, descending=descending) for p in points)
     discrete = name == "percentile_disc"
@@ -438,9 +438,11 @@ def _within_group(t: Translator, node: exp.WithinGroup) -> Quantile | Vote:
     return Quantile(place, quantiles, discrete, array=array is not None, ordered=ordered)
 
 
-def _is_array(node: exp.Expr) -> bool:
+def _is_array(t: Translator, node: exp.Expr) -> bool:
     while isinstance(node, exp.Paren):
         node = node.this
+    if isinstance(node, exp.Parameter):
+        return t.constants.argument(node).type.endswith("[]")
     return isinstance(node, exp.Array) or (isinstance(node, exp.Cast) and "[]" in written_type(node.to))
 
 
