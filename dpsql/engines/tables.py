@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Protocol
 
@@ -215,7 +216,7 @@ def _mistakes(table: Table, tables: Mapping[str, Table], engine: DescribedTables
         kind = types.get(column.name)
         named = f'{table.file}: column "{column.name}" of table "{table.name}"'
         if kind is None:
-            yield f"{named}: the engine has no such column"
+            yield f"{named}: the engine has no such column{_meant(column.name, types)}"
         elif not fits_column(column, kind, engine.dialect):
             declared = f"{column.declared} with values 0 and 1" if column.in_numbers else column.declared
             yield f"{named} is declared {declared}, the engine has {kind}{_advice(column, kind, engine.dialect)}"
@@ -225,6 +226,12 @@ def _mistakes(table: Table, tables: Mapping[str, Table], engine: DescribedTables
         else:
             yield from (f"{named} has no {label!r} in the engine's enumeration" for label in _unknown(column, kind))
     yield from _not_enforced(table, tables, engine)
+
+
+def _meant(name: str, there: Iterable[str]) -> str:
+    folded = {other.lower(): other for other in there}
+    close = get_close_matches(name.lower(), folded, n=1)
+    return f'; did you mean "{folded[close[0]]}"?' if close else ""
 
 
 def _unknown(column: Column, kind: str) -> list[str]:

@@ -38,6 +38,15 @@ def test_every_mistake_is_told(duck: Callable[[str], DuckDb]) -> None:
     ]
 
 
+@pytest.mark.parametrize(("there", "meant"), [("Distance", "Distance"), ("distanse", "distanse"), ("length", None)])
+def test_the_column_that_may_be_meant_is_told(there: str, meant: str | None, duck: Callable[[str], DuckDb]) -> None:
+    """Spelt a little otherwise, or with capitals, which a name in quotes keeps."""
+    with pytest.raises(ConfigError) as caught:
+        require_tables(POLICY, duck(TRIPS.replace("distance FLOAT", f'"{there}" FLOAT') + SECRETS))
+    asked = "" if meant is None else f'; did you mean "{meant}"?'
+    assert caught.value.message == f': column "distance" of table "trips": the engine has no such column{asked}'
+
+
 def test_a_label_that_the_engine_lacks_is_told(duck: Callable[[str], DuckDb]) -> None:
     """No row has it: it is spelt wrong, mostly, and the rows of the right one would count for nothing."""
     mood = Column("mood", SqlType.ENUM, "mood", values=("sad", "glad", "it's"))
