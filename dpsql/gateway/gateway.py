@@ -145,8 +145,13 @@ class Gateway(PlannedQuestions):
         return {
             policy.asked_as(name): TableName.of(name).name
             for name in (*policy.tables, *policy.views)
-            if not policy.protects(name) or role.may_use(name)
+            if not policy.protects(name) or (role.may_use(name) and self._is_of(name, role.protects))
         }
+
+    def _is_of(self, name: str, kind: str) -> bool:
+        """Return whether a table names the individuals of a kind; what a view names follows from its query."""
+        table = self._deps.policy.tables.get(name)
+        return table is None or kind in table.units
 
     def recalled(self, request: Request) -> Reply | None:
         """Return the reply that was told before, if it takes no time; see `Answers`.

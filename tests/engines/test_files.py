@@ -185,13 +185,16 @@ def test_a_quoted_nothing_is_an_empty_text(folder: Path) -> None:
 
 def test_a_fraction_is_no_whole_number(folder: Path) -> None:
     """It is told, and not rounded; 3.0 is whole, as numbers are written of a column with gaps."""
-    (folder / "q.csv").write_text("a\n3.0\n-4.\n\n")
+    (folder / "q.csv").write_text("a\n3.0\n-4.\n1e+05\n +7 \n")
     engine = DuckDb({"c": TableFile(folder / "q.csv", TYPES)})
-    assert [list(row) for row in engine.public_rows("c", ["a"], 5)][:2] == [[3], [-4]]
+    assert [list(row) for row in engine.public_rows("c", ["a"], 5)] == [[3], [-4], [100_000], [7]]
     engine.close()
-    (folder / "q.csv").write_text("a\n3.0\n3.70\n-0.5\n")
-    with pytest.raises(ConfigError, match='column "a" has 2 values that are not integer'):
+    (folder / "q.csv").write_text('a\n3.0\n3.70\n-0.5\n15e-1\n1.0e-1\n"3,0"\n0x10\n')
+    with pytest.raises(ConfigError, match='column "a" has 6 values that are not integer'):
         DuckDb({"c": TableFile(folder / "q.csv", TYPES)})
+    (folder / "q.csv").write_text('a\n"3,0"\n1.000\n1.0\n')
+    with pytest.raises(ConfigError, match='column "a" has 2 values that are not integer'):
+        DuckDb({"c": TableFile(folder / "q.csv", TYPES, CsvWords(decimal=DecimalMark.COMMA))})
 
 
 @pytest.mark.parametrize("city", ["Gießen", "Évry", "Łódź", "北京", "“quoted” – €5"])
@@ -252,6 +255,8 @@ def test_a_missing_file_is_told(folder: Path, name: str) -> None:
         ("1 AS b", "1 AS a", "is missing in .*, and INTEGER in"),
         ("1 AS a", "1 AS A, 2 AS b", None),
         ("2 AS b, 1 AS a", "1 AS a, 'b' AS b", None),
+        ("1 AS a, {'a': 2.5} AS s", "2.7 AS a, {'a': 1} AS s", r"is INTEGER in .*, and DECIMAL\(2,1\) in"),
+        ("1 AS a, {'a': 2.5, 'b': [1]} AS s", "2 AS a, {'a': 'x', 'b': ['y']} AS s", None),
     ],
 )
 def test_files_of_one_table_have_one_type_a_column(tmp_path: Path, first: str, second: str, told: str | None) -> None:
@@ -265,6 +270,18 @@ def test_files_of_one_table_have_one_type_a_column(tmp_path: Path, first: str, s
         return
     with pytest.raises(ConfigError, match=f'table "t": "a" {told}'):
         DuckDb(table)
+
+
+def test_a_file_without_a_value_in_a_column_fits(tmp_path: Path, charge: Charge) -> None:
+    """As pandas writes a month in which nobody has one; the first file has to have a type."""
+    parquet.write_table(pa.table({"a": [1, 2]}), tmp_path / "1.parquet")
+    parquet.write_table(pa.table({"a": pa.nulls(2)}), tmp_path / "2.parquet")
+    engine = DuckDb({"t": TableFile(tmp_path, {"a": SqlType.BIGINT})})
+    assert _ask(engine, "SELECT sum(a), count(*) FROM {t}", charge) == [(3, 4)]
+    engine.close()
+    (tmp_path / "1.parquet").rename(tmp_path / "3.parquet")
+    with pytest.raises(ConfigError, match=r'"a" is "NULL" in .*2.parquet, and BIGINT in .*3.parquet'):
+        DuckDb({"t": TableFile(tmp_path, {"a": SqlType.BIGINT})})
 
 
 def _arrow_texts(*values: bytes) -> pa.Array:

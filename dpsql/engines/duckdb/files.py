@@ -108,20 +108,40 @@ def _see_that_types_agree(connection: duckdb.DuckDBPyConnection, name: str, tabl
     Raises:
         ConfigError: a column is of two types, or is missing in a file.
     """
-    schemas: dict[str, dict[str, list[str]]] = {}
-    for file, column, kind in connection.execute(
-        f"SELECT file_name, lower(name), duckdb_type FROM parquet_schema({listed}) ORDER BY file_name, duckdb_type"  # noqa: S608
+    rows_by_file: dict[str, list[tuple[str, str, int | None]]] = {}
+    for file, *row in connection.execute(
+        f"SELECT file_name, lower(name), duckdb_type, num_children FROM parquet_schema({listed})"  # noqa: S608
     ).fetchall():
-        schemas.setdefault(file, {}).setdefault(column, []).append(kind)
-    (first, types), *others = schemas.items()
+        rows_by_file.setdefault(file, []).append(tuple(row))
+    (first, types), *others = ((file, _top_level(rows)) for file, rows in rows_by_file.items())
     for file, own in others:
         for column in table.columns:
-            expected, found = types.get(column.lower()), own.get(column.lower())
-            if expected != found:
+            expected, found = types.get(column.lower(), _MISSING), own.get(column.lower(), _MISSING)
+            # What pandas writes of a column without a value is of no type, and is read as the first file's.
+            if found not in (expected, _NO_TYPE):
                 raise ConfigError(
-                    f'engine: table "{name}": "{column}" is {_kinds(expected)} in {first}, and {_kinds(found)} in {file}',
+                    f'engine: table "{name}": "{column}" is {expected} in {first}, and {found} in {file}',
                     hint="Write all files of a table with the same types.",
                 )
+
+
+_MISSING, _NO_TYPE = "missing", '"NULL"'
+
+
+def _top_level(rows: Sequence[tuple[str, str, int | None]]) -> Mapping[str, str]:
+    """Return the types of a Parquet file's columns, of a schema in which each node stands before those within it."""
+    left, types = iter(rows), dict[str, str]()
+
+    def skip(number: int | None) -> None:
+        for _ in range(number or 0):
+            skip(next(left)[2])
+
+    (_, _, number) = next(left)
+    for _ in range(number or 0):
+        column, type_, within = next(left)
+        types[column] = type_
+        skip(within)
+    return types
 
 
 def _see_that_times_are_read(
@@ -148,10 +168,6 @@ def _see_that_times_are_read(
                 f'engine: table "{name}": column "{column}" of {table.path} has times that can\'t be read',
                 hint="A time is within a day, and a timestamp in milliseconds before the year 294247.",
             ) from None
-
-
-def _kinds(types: Sequence[str] | None) -> str:
-    return "missing" if types is None else ", ".join(types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,8 +311,12 @@ def _value(column: str, kind: str, words: CsvWords) -> str:
         listed = ", ".join(duckdb_literal(word) for word in nulls)
         value = f"CASE WHEN {value} NOT IN ({listed}) THEN {value} END"
     if kind in _WHOLE:
-        # DuckDB would round it. 3.0 is whole: so is every number of a column written that has had a gap.
-        return f"CASE WHEN regexp_matches({value}, '[.][0-9]*[1-9]') THEN '?' ELSE {value} END"
+        # DuckDB would round all others. 3.0 is whole: so is every number of a column written that has had a gap; R has 1e+05.
+        mark = "." if words.decimal is DecimalMark.POINT else ","
+        whole = rf"\s*[+-]?[0-9]+([{mark}]0*)?([eE][+]?[0-9]+)?\s*"
+        return (
+            f"CASE WHEN regexp_full_match({value}, '{whole}') THEN replace({value}, ',', '.') ELSE '?' || {value} END"
+        )
     if kind != _NUMBER or words.decimal is DecimalMark.POINT:
         return value
     # '1.000,5' becomes '1?000.5', which is refused: to leave the point out would read 1.000 as a thousand where it is

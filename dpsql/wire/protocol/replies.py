@@ -58,7 +58,8 @@ def with_tables(body: bytes, tables: Callable[[], Mapping[str, str]]) -> bytes:
     # The same name in another schema, or with capitals, is what is meant most likely.
     alike = get_close_matches(bare, {name.lower() for name in there.values()}, n=_ALIKE)
     meant = [written for close in alike[:1] + alike for written, name in there.items() if name.lower() == close]
-    listed = " or ".join(dict.fromkeys(meant[:_ALIKE]))
+    # Where that is the very name, it is the search path that does not find it.
+    listed = " or ".join(dict.fromkeys(f'"public".{one}' if one == f'"{named[1]}"' else one for one in meant[:_ALIKE]))
     hint = f"Perhaps you mean {listed}." if listed else "dpsql.columns lists the tables that you may ask about."
     return join_error_fields({_HINT: hint.encode(), **fields})
 

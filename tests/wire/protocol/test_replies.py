@@ -137,6 +137,7 @@ HR = {"hr.employees": "employees", "pay.employees": "employees", '"Wards"': "War
         ("hr.employes", "Perhaps you mean hr.employees or pay.employees."),
         ("wards", 'Perhaps you mean "Wards".'),
         ("Trip", "Perhaps you mean trips."),
+        ("Wards", 'Perhaps you mean "public"."Wards".'),
         ("people", "dpsql.columns lists the tables that you may ask about."),
     ],
 )
