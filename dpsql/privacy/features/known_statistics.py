@@ -173,11 +173,11 @@ def typical_value(scaled: ScaledExpr) -> float:
 _ROUNDS, _NEAR = 16, 0.02
 _HALF, _MORE_STEPS, _MOST = 0.5, 0.1, 0.7
 """See `_share`: by the equation that its law gives, from equal sides to one four times the other."""
+_OF_SPREADS = 1 / 4
+"""The share of how far noise reaches of which a margin is at least where a variance is shown at an end of what is possible:
+it is too small in small groups, and margins of all of it would cover too much."""
 _TINY = 1e-300
 """It stands for a side without length."""
-_LEAST = 1 / 16
-"""A margin is at least this share of how far noise reaches: where no possible value is near, it is not said to be exact. Of
-what is shown by its root, it is so before the root is taken."""
 
 
 def inverted_width(
@@ -185,12 +185,16 @@ def inverted_width(
     reached: Callable[[float], float],
     possible: tuple[float, float],
     root: Callable[[float], float] | None = None,
+    least_share: float = 1.0,
 ) -> float:
     """Return how far the values that could have been released as `at` are from what is shown.
 
     A value θ could have been if |at − θ| ≤ reached(θ), how far noise reaches about θ. Of two sides it is the mean, which
     covers as much as both together, and a little more where the `root` is shown, of which the sides differ by much; where
-    one is cut off, what is not `possible` not being shown, it is the longer.
+    one is cut off, what is not `possible` not being shown, it is the longer. It is then as far as noise reaches about what
+    is shown, too: of what was released beyond the possible few values could have been it, or none, and who sees the end of
+    the bounds would take it for exact. Of Laplace noise it covers there as much as elsewhere, for values all as likely.
+    `least_share` is of what has other noise.
     """
     shown = root or _itself
     least, most = possible
@@ -201,8 +205,9 @@ def inverted_width(
     if least < ends[0] <= at <= ends[1] < most:
         shorter, longer = sorted((value - low, high - value))
         return shorter + (longer - shorter) * (0.5 if root is None else _share(longer / max(shorter, _TINY)))
-    smallest = nearest + _LEAST * (_within(nearest + reached(at), possible) - nearest)
-    return max(value - low, high - value, abs(shown(smallest) - value))
+    around = (_within(nearest + side * reached(nearest), possible) for side in (-1, 1))
+    least_ends = (shown(nearest + (end - nearest) * least_share) for end in around)
+    return max(value - low, high - value, *(abs(end - value) for end in least_ends))
 
 
 def _share(ratio: float) -> float:
@@ -352,7 +357,11 @@ class Variance(Statistic):
             return reach(variance_weights(readout, MeanAndVariance(mu, s))) / n + less
 
         at, root = unclamped_variance(readout, estimates, n), math.sqrt if self.root else None
-        return inverted_width(at, reached, (0.0, 1.0), root) * whole * (math.sqrt(factor) if self.root else factor)
+        return (
+            inverted_width(at, reached, (0.0, 1.0), root, _OF_SPREADS)
+            * whole
+            * (math.sqrt(factor) if self.root else factor)
+        )
 
     def spread(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
         """Return how far noise moves it, about a variance that is possible."""

@@ -23,13 +23,14 @@ def test_a_side_that_is_cut_off_does_not_shorten_the_other() -> None:
 
 
 def test_an_impossible_value_is_not_said_to_be_exact() -> None:
-    """A variance released as −0.5 is shown as 0, which no noise of 0.1 explains; its margin is not 0 all the same."""
-    assert inverted_width(-0.5, lambda _: 0.1, (0.0, 1.0)) == pytest.approx(0.1 / 16)
+    """A variance released as −0.5 is shown as 0, which no noise of 0.1 explains; its margin is that of noise all the same."""
+    assert inverted_width(-0.5, lambda _: 0.1, (0.0, 1.0)) == pytest.approx(0.1)
+    assert inverted_width(1.5, lambda value: 0.1 * value, (0.0, 1.0)) == pytest.approx(0.1)
 
 
 def test_an_impossible_root_is_not_said_to_be_exact() -> None:
-    """A variance that noise could have anywhere, released as −100: the deviation shown as 0 may be a quarter of the most."""
-    assert inverted_width(-100, lambda _: 5.0, (0.0, 1.0), lambda v: v**0.5) == pytest.approx(1 / 4)
+    """A variance that noise could have anywhere, released as −100: the deviation shown as 0 may be half of the most."""
+    assert inverted_width(-100, lambda _: 5.0, (0.0, 1.0), lambda v: v**0.5, 1 / 4) == pytest.approx(1 / 2)
 
 
 def test_the_width_of_a_root_is_nearer_to_its_longer_side() -> None:
