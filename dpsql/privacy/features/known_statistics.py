@@ -173,7 +173,7 @@ def typical_value(scaled: ScaledExpr) -> float:
 _ROUNDS, _NEAR = 16, 0.02
 _HALF, _MORE_STEPS, _MOST = 0.5, 0.1, 0.7
 """See `_share`: by the equation that its law gives, from equal sides to one four times the other."""
-_OF_SPREADS = 1 / 4
+_OF_SPREADS = 1 / 16
 """The share of how far noise reaches of which a margin is at least where a variance is shown at an end of what is possible:
 it is too small in small groups, and margins of all of it would cover too much."""
 _TINY = 1e-300

@@ -111,11 +111,13 @@ def _named(cell: Cell) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS, ids=_named)
 def test_margins_cover_95_of_100(cell: Cell, policy: Policy, world: World) -> None:
-    """Of 2,000 answers 93.5 to 96.5 % are within their margins; more only where a margin spans what is possible.
+    """Of 2,000 answers 93.5 to 96.5 % are within their margins; more where a margin spans what is possible.
+
+    A little more are of averages that noise often puts beyond their bounds: these have all of its margin there.
 
     Of 120 cells one in four runs would have one outside by chance, and the same noise is in all: then 10,000 answers decide.
     """
-    most = 1.0 if cell.wide else 0.965
+    most = 1.0 if cell.wide else 0.975 if "avg" in cell.select else 0.965
     shares = (covered(cell, policy, world, answers) for answers in (2_000, 10_000))
     assert any(0.935 <= share <= most for share in shares)
 
