@@ -1,6 +1,6 @@
 """`dpsql init`: schema files from a catalogue."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -418,6 +418,30 @@ def test_from_a_folder_of_several_tables(tmp_path: Path) -> None:
     assert sorted(file.name for file in (tmp_path / "p").iterdir()) == ["labs.yaml", "people.yaml", "wards.yaml"]
     said = done.stdout.replace("\n", " ").replace('"', "")
     assert f"tables: {{labs: {tmp_path}/clinic/labs, people: {tmp_path}/clinic/people.csv, wards: " in said
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (("1.csv", "2.csv"), "tables: {v: PLACE/*.csv}"),
+        (("1.parquet", "2.csv"), "tables: {1: PLACE/1.parquet, 2: PLACE/2.csv}"),
+        (("v.csv", "v.parquet"), "tables: {v: PLACE/v.csv, v_parquet: PLACE/v.parquet}"),
+        (("1.parquet", "2.parquet"), None),
+    ],
+)
+def test_the_place_of_each_is_one_that_a_configuration_takes(
+    files: Sequence[str], told: str | None, tmp_path: Path
+) -> None:
+    """A folder as a table's place has its Parquet files alone."""
+    (tmp_path / "v").mkdir()
+    with duckdb.connect() as connection:
+        for name in files:
+            connection.execute(f"COPY (SELECT 1 AS a) TO '{tmp_path}/v/{name}'")
+    done = RUN.invoke(app, ["init", str(tmp_path / "v"), "--directory", str(tmp_path / "p")])
+    assert done.exit_code == 0, done.output
+    said = done.stdout.replace("\n", " ").replace('"', "")
+    assert ("tables:" in said) is (told is not None)
+    assert told is None or told.replace("PLACE", f"{tmp_path}/v") in said
 
 
 @pytest.mark.parametrize(("place", "said"), [("none/*.parquet", "there is no"), ("", "the argument is empty")])

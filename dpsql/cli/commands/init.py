@@ -516,7 +516,7 @@ def _source(database: str) -> CopiedDatabase | DuckDbFile | PostgresServer | Rec
                 hint="Name a file, a folder of Parquet or CSV files, a PostgreSQL DSN, or a database's URL.",
             )
         # As engine.tables takes them, of which one file has the columns of all.
-        return RecordsFiles.within(path, "*") if path.is_dir() else RecordsFiles.within(path.parent, path.name)
+        return RecordsFiles.within(path) if path.is_dir() else RecordsFiles.matching(path.parent, path.name)
     if path.name.lower().endswith((*PARQUET, *CSV)):
         return RecordsFiles({path.name.partition(".")[0]: path})
     return DuckDbFile(path)

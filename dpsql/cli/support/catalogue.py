@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self, assert_never
+from typing import Self
 
 import duckdb
 import psycopg
@@ -369,41 +369,63 @@ def _reference(references: str | None, to: str, tables: Mapping[str, CatalogueTa
 
 @dataclass(frozen=True, slots=True)
 class RecordsFiles:
-    """Parquet and CSV files, or folders of these, by the tables that they stand for."""
+    """Parquet and CSV files by the tables of which they have the columns."""
 
     files: Mapping[str, Path]
-    places: bool = False
-    """Whether the configuration has to say which is which table's."""
+    places: Mapping[str, Path] = field(default_factory=dict)
+    """Where the files of each are, as the configuration takes it, unless that is the argument itself."""
 
     @classmethod
-    def within(cls, folder: Path, pattern: str) -> Self:
+    def matching(cls, folder: Path, pattern: str) -> Self:
+        """Return one table of all files that match.
+
+        Raises:
+            ConfigError: there are none.
+        """
+        return cls({folder.absolute().name: _found(folder, pattern, (*PARQUET, *CSV))[0]})
+
+    @classmethod
+    def within(cls, folder: Path) -> Self:
         """Return what a folder has: one table where all files have the same columns, and else one of each file.
 
-        What is in a folder below it is one table of that folder's name.
+        What is in a folder below it is one table of that folder's name, and is Parquet.
 
         Raises:
             ConfigError: it has no file, or one can't be read.
         """
-        found = (file for file in folder.rglob(pattern) if file.is_file())
-        # As a table's place a folder has Parquet files, also further below.
-        files = sorted(file for file in found if _is_parquet(file) or (file.parent == folder and _is_csv(file)))
-        if not files:
-            raise ConfigError(
-                f"there is no Parquet or CSV file {folder / pattern}",
-                hint="Name a file, a folder of Parquet or CSV files, a PostgreSQL DSN, or a database's URL.",
-            )
-        if len({frozenset(_columns_of(file)) for file in files}) == 1:
-            return cls({folder.absolute().name: files[0]})
-        parts = dict.fromkeys(file.relative_to(folder).parts[0] for file in files)
-        return cls({part.partition(".")[0]: folder / part for part in parts}, places=True)
+        files = [
+            file
+            for file in _found(folder, "*", (*PARQUET, *CSV))
+            if file.parent == folder or file.name.endswith(_IN_FOLDERS)
+        ]
+        endings = {file.name.partition(".")[2] for file in files}
+        if len(endings) == 1 and len({frozenset(_columns_of(file)) for file in files}) == 1:
+            (ending,), name = endings, folder.absolute().name
+            places = {} if f".{ending}" == _IN_FOLDERS else {name: folder / f"*.{ending}"}
+            return cls({name: files[0]}, places)
+        first, places = dict[str, Path](), dict[str, Path]()
+        for file in files:
+            part = file.relative_to(folder).parts[0]
+            name = part.partition(".")[0]
+            if places.get(name, folder / part) != folder / part:  # v.csv beside v.parquet
+                name = part.replace(".", "_")
+            first.setdefault(name, file)
+            places[name] = folder / part
+        return cls(first, places)
 
 
-def _is_parquet(file: Path) -> bool:
-    return file.name.lower().endswith(PARQUET)
+_IN_FOLDERS = ".parquet"
+"""How files end that are read where a table's place is a folder."""
 
 
-def _is_csv(file: Path) -> bool:
-    return file.name.lower().endswith(CSV)
+def _found(folder: Path, pattern: str, endings: tuple[str, ...]) -> Sequence[Path]:
+    files = sorted(file for file in folder.rglob(pattern) if file.is_file() and file.name.lower().endswith(endings))
+    if not files:
+        raise ConfigError(
+            f"there is no Parquet or CSV file {folder / pattern}",
+            hint="Name a file, a folder of Parquet or CSV files, a PostgreSQL DSN, or a database's URL.",
+        )
+    return files
 
 
 _DUCKDB = """
@@ -449,14 +471,10 @@ def read_catalogue(
         case CopiedDatabase(url):
             return read_database(url, schemas)
         case RecordsFiles(files, places):
+            told = {name: str(place) for name, place in places.items()}
             return Catalogue(
-                {
-                    name: CatalogueTable(_columns_of(path), place=str(path) if places else None)
-                    for name, path in files.items()
-                }
+                {name: CatalogueTable(_columns_of(path), place=told.get(name)) for name, path in files.items()}
             )
-        case _:
-            assert_never(source)
 
 
 def _catalogue(rows: Iterable[_Row], schemas: Collection[str] | None) -> Catalogue:
@@ -490,9 +508,7 @@ def _duckdb_rows(path: Path) -> list[_Row]:
 
 
 def _columns_of(path: Path) -> Mapping[str, CatalogueColumn]:
-    """Return a file's columns, a folder's first one's; those of a CSV file are texts: only its records could tell more."""
-    if path.is_dir():
-        path = min(filter(_is_parquet, path.rglob("*")))
+    """Return a file's columns; those of a CSV file are texts, because only its records could tell more."""
     if not path.is_file():
         raise ConfigError(f"there is no file {path}")
     try:
