@@ -373,7 +373,11 @@ def _lines(priced: PricedPlan, edition: SnapshotVersion | None, known: Knowledge
 def _free(priced: PricedPlan, free: Free) -> Iterator[str]:
     """Yield the outputs that are read off paid answers, the price of the others, and the questions that would be free."""
     for outputs, statement in _read_off(priced, free):
-        yield f"Free: output {', '.join(map(str, outputs))} is computed from the answer to {statement}"
+        numbers = ", ".join(map(str, outputs))
+        yield (
+            f"Free: output {numbers} is computed from the answer to {statement}, and has the noise of all its groups that "
+            "are added up, not what is said above: dpsql.margin() tells it"
+        )
     if free.read_off or free.stored:
         left = free.left(priced)
         yield f"Left to pay: ε = {show_down(left.epsilon)}{_delta(left.delta)}"
