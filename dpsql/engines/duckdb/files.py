@@ -80,10 +80,10 @@ def make_table(connection: duckdb.DuckDBPyConnection, name: str, table: TableFil
         ConfigError: they can't be read.
     """
     files = table.files
-    listed = f"[{', '.join(duckdb_literal(str(file)) for file in files)}]"
+    listed = _listed(files)
     try:
         if all(file.name.lower().endswith(PARQUET) for file in files):
-            _see_that_types_agree(connection, name, table, listed)
+            _see_that_types_agree(connection, name, table, files)
             # What is no UTF-8 in a column of texts is read with other characters: else it would fail each statement of
             # whose rows it is one.
             source = f"read_parquet({listed}, utf8_validation = 'replace')"
@@ -99,7 +99,13 @@ def make_table(connection: duckdb.DuckDBPyConnection, name: str, table: TableFil
         raise ConfigError(f'engine: table "{name}": {table.path} can\'t be read: {error}') from error
 
 
-def _see_that_types_agree(connection: duckdb.DuckDBPyConnection, name: str, table: TableFile, listed: str) -> None:
+def _listed(files: Sequence[Path]) -> str:
+    return f"[{', '.join(duckdb_literal(str(file)) for file in files)}]"
+
+
+def _see_that_types_agree(
+    connection: duckdb.DuckDBPyConnection, name: str, table: TableFile, files: Sequence[Path]
+) -> None:
     """See that all files have each declared column of one type.
 
     DuckDB casts the values of all to the type that the first file has, as it reads them: some would be rounded, and one that
@@ -110,11 +116,14 @@ def _see_that_types_agree(connection: duckdb.DuckDBPyConnection, name: str, tabl
     """
     rows_by_file: dict[str, list[tuple[str, str, int | None]]] = {}
     for file, *row in connection.execute(
-        f"SELECT file_name, lower(name), duckdb_type, num_children FROM parquet_schema({listed})"  # noqa: S608
+        f"SELECT file_name, lower(name), duckdb_type, num_children FROM parquet_schema({_listed(files)}) "  # noqa: S608
+        "ORDER BY file_name, column_id"
     ).fetchall():
         rows_by_file.setdefault(file, []).append(tuple(row))
-    (first, types), *others = ((file, _top_level(rows)) for file, rows in rows_by_file.items())
-    for file, own in others:
+    first, *others = map(str, files)
+    types = _top_level(rows_by_file[first])
+    for file in others:
+        own = _top_level(rows_by_file[file])
         for column in table.columns:
             expected, found = types.get(column.lower(), _MISSING), own.get(column.lower(), _MISSING)
             # What pandas writes of a column without a value is of no type, and is read as the first file's.
