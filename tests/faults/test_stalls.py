@@ -171,7 +171,7 @@ def test_waiting_for_the_ledger_is_cancelled(directory: Path, connect: Connect, 
 
 
 def test_noise_does_not_hold_up_the_end(connect: Connect, pool: ThreadPoolExecutor) -> None:
-    """The server exits soon after SIGTERM, however much there was to draw."""
+    """The server exits soon after SIGTERM, however much there was to draw; the first may have its answer by then."""
     own = Path(tempfile.mkdtemp(prefix="dpsql-stalls-"))
     own.chmod(0o711)
     with serving(_configured(own), before=IMPATIENT) as site:
@@ -181,7 +181,9 @@ def test_noise_does_not_hold_up_the_end(connect: Connect, pool: ThreadPoolExecut
         _charged(other, len(asked))
         site.process.send_signal(signal.SIGTERM)
         assert site.process.wait(SOON) == 0
-        assert {each.result(SOON) for each in asked} <= {"57014", "57P01", "08006"}
+        outcomes = {each.result(SOON) for each in asked}
+        assert outcomes <= {"57014", "57P01", "08006", None}
+        assert outcomes != {None}
     shutil.rmtree(own, ignore_errors=True)
 
 
