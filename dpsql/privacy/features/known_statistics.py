@@ -205,7 +205,8 @@ def inverted_width(
     if least < ends[0] <= at <= ends[1] < most:
         shorter, longer = sorted((value - low, high - value))
         return shorter + (longer - shorter) * (0.5 if root is None else _share(longer / max(shorter, _TINY)))
-    around = (_within(nearest + side * reached(nearest), possible) for side in (-1, 1))
+    noise = reached(nearest)
+    around = (_within(end, possible) for end in (nearest - noise, nearest + noise))
     least_ends = (shown(nearest + (end - nearest) * least_share) for end in around)
     return max(value - low, high - value, *(abs(end - value) for end in least_ends))
 
