@@ -427,6 +427,7 @@ def test_from_a_folder_of_several_tables(tmp_path: Path) -> None:
         (("1.parquet", "2.csv"), "tables: {1: PLACE/1.parquet, 2: PLACE/2.csv}"),
         (("v.csv", "v.parquet"), "tables: {v: PLACE/v.csv, v_parquet: PLACE/v.parquet}"),
         (("1.parquet", "2.parquet"), None),
+        (("v.2024.parquet", "v.2025.parquet"), None),
     ],
 )
 def test_the_place_of_each_is_one_that_a_configuration_takes(
@@ -442,6 +443,14 @@ def test_the_place_of_each_is_one_that_a_configuration_takes(
     said = done.stdout.replace("\n", " ").replace('"', "")
     assert ("tables:" in said) is (told is not None)
     assert told is None or told.replace("PLACE", f"{tmp_path}/v") in said
+
+
+def test_a_folder_without_records_is_told(tmp_path: Path) -> None:
+    """Of folders below it Parquet alone counts, as for a table's place."""
+    (tmp_path / "v" / "below").mkdir(parents=True)
+    (tmp_path / "v" / "below" / "1.csv").write_text("a\n1\n")
+    done = RUN.invoke(app, ["init", str(tmp_path / "v")])
+    assert (done.exit_code, "there is no Parquet or CSV file" in done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(("place", "said"), [("none/*.parquet", "there is no"), ("", "the argument is empty")])

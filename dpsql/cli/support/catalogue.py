@@ -382,7 +382,10 @@ class RecordsFiles:
         Raises:
             ConfigError: there are none.
         """
-        return cls({folder.absolute().name: _found(folder, pattern, (*PARQUET, *CSV))[0]})
+        files = sorted(file for file in folder.rglob(pattern) if file.is_file() and _ending(file))
+        if not files:
+            raise _no_files(folder / pattern)
+        return cls({folder.absolute().name: files[0]})
 
     @classmethod
     def within(cls, folder: Path) -> Self:
@@ -393,15 +396,14 @@ class RecordsFiles:
         Raises:
             ConfigError: it has no file, or one can't be read.
         """
-        files = [
-            file
-            for file in _found(folder, "*", (*PARQUET, *CSV))
-            if file.parent == folder or file.name.endswith(_IN_FOLDERS)
-        ]
-        endings = {file.name.partition(".")[2] for file in files}
+        here = (file for file in folder.iterdir() if file.is_file() and _ending(file))
+        files = sorted({*here, *(file for file in folder.rglob(f"*{_IN_FOLDERS}") if file.is_file())})
+        if not files:
+            raise _no_files(folder)
+        endings = {_ending(file) for file in files}
         if len(endings) == 1 and len({frozenset(_columns_of(file)) for file in files}) == 1:
             (ending,), name = endings, folder.absolute().name
-            places = {} if f".{ending}" == _IN_FOLDERS else {name: folder / f"*.{ending}"}
+            places = {} if ending == _IN_FOLDERS else {name: folder / f"*{ending}"}
             return cls({name: files[0]}, places)
         first, places = dict[str, Path](), dict[str, Path]()
         for file in files:
@@ -418,14 +420,16 @@ _IN_FOLDERS = ".parquet"
 """How files end that are read where a table's place is a folder."""
 
 
-def _found(folder: Path, pattern: str, endings: tuple[str, ...]) -> Sequence[Path]:
-    files = sorted(file for file in folder.rglob(pattern) if file.is_file() and file.name.lower().endswith(endings))
-    if not files:
-        raise ConfigError(
-            f"there is no Parquet or CSV file {folder / pattern}",
-            hint="Name a file, a folder of Parquet or CSV files, a PostgreSQL DSN, or a database's URL.",
-        )
-    return files
+def _ending(file: Path) -> str:
+    """Return how the name of a file of records ends; nothing of any other file."""
+    return next((ending for ending in (*PARQUET, *CSV) if file.name.lower().endswith(ending)), "")
+
+
+def _no_files(place: Path) -> ConfigError:
+    return ConfigError(
+        f"there is no Parquet or CSV file {place}",
+        hint="Name a file, a folder of Parquet or CSV files, a PostgreSQL DSN, or a database's URL.",
+    )
 
 
 _DUCKDB = """
