@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Protocol
 
 from sqlglot import exp
@@ -368,16 +367,14 @@ class BoundReader:
         except Unsupported:
             return False
         # It reads some of its own words otherwise than they were: a cast of an array is one of its elements.
-        if written == text or written == self.binder.canonical(text, self.types, again=True):
-            return True
-        signed = _without_signs(text)
-        return signed != text and written == self.binder.canonical(signed, self.types, again=True)
+        return written == text or written == self.binder.canonical(text, self.types, again=True)
 
 
 def _with_names_of_prefixes(tree: exp.Query) -> None:
+    """Call what stands behind an operator what it is: (|/ fare)  →  sqrt(fare), and a number with a sign itself: (+ fare)."""
     for prefixed in every(tree, PrefixOperator):
-        called = PREFIXES[prefixed.args["operator"]]
-        prefixed.replace(exp.Anonymous(this=called, expressions=[prefixed.this]))
+        called = PREFIXES.get(prefixed.args["operator"])
+        prefixed.replace(prefixed.this if called is None else exp.Anonymous(this=called, expressions=[prefixed.this]))
 
 
 _STEPS: Sequence[tuple[Callable[[exp.Query], None], tuple[type[exp.Expr], ...]]] = (
@@ -391,17 +388,6 @@ _STEPS: Sequence[tuple[Callable[[exp.Query], None], tuple[type[exp.Expr], ...]]]
     (with_tables_in_place, (exp.Subquery, exp.CTE)),
 )
 """What is done to a query that is read, in this order, and the kinds of nodes that it changes: none makes others of these."""
-
-
-def _without_signs(text: str) -> str:
-    """Return PostgreSQL's text without what says of a number that it is one: (n = (+ 1))  →  (n = ( 1)).
-
-    It writes that in brackets, where nothing else begins with the sign; our parser leaves it out.
-    """
-    read = tokens(text) or ()
-    signs = [b.start for a, b in pairwise(read) if text[a.start] == "(" and text[b.start] == "+"]
-    pieces = [text[start:end] for start, end in zip([0, *(at + 1 for at in signs)], [*signs, len(text)], strict=True)]
-    return "".join(pieces)
 
 
 def is_moving(read: Sequence[Token]) -> bool:

@@ -345,6 +345,7 @@ class _Found:
 #
 # NOT (a < b)              →  a >= b
 # NOT (a >= 1 AND a <= 2)  →  a < 1 OR a > 2
+# NOT (a > 2) … GROUP BY a > 2   as it is: its column is read nowhere but within the key
 #
 # Claim: each is true, false or NULL where the other is; of two values of a type exactly one of a < b and a >= b is true.
 
@@ -356,8 +357,10 @@ _OTHERS: Mapping[type[exp.Expr], type[exp.Expr]] = {
 
 def with_negations_within(tree: exp.Query) -> None:
     """Change a query in PostgreSQL's words, in place."""
+    keys = {render(key) for group in every(tree, exp.Group) for key in nodes(group) if isinstance(key, tuple(_OTHERS))}
     for node in every(tree, exp.Not):  # what is around others first
-        if (changed := _negated(node.this)) is not None:
+        is_key = bool(keys) and render(node.this.unnest()) in keys
+        if not is_key and (changed := _negated(node.this)) is not None:
             node.replace(changed)
 
 

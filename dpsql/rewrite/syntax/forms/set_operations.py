@@ -52,7 +52,8 @@ def make_distinct(node: exp.SetOperation, ctes: Mapping[str, exp.CTE], policy: P
         inner = part
         while isinstance(inner, exp.Subquery):
             inner = inner.this
-        plain = isinstance(inner, exp.Select) and {key for key, value in inner.args.items() if value} <= _PLAIN
+        said = {key for key, value in inner.args.items() if value}
+        plain = isinstance(inner, exp.Select) and "expressions" in said and said <= _PLAIN
         if not plain or aggregates_of(inner) or any(unit for _, unit in output_columns(inner, ctes, policy)):
             continue
         if reads_rows(inner, ctes, policy):

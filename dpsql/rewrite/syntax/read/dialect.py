@@ -326,6 +326,7 @@ class Client(Postgres):
         UNARY_PARSERS: ClassVar = {
             **PostgresParser.UNARY_PARSERS,
             TokenType.PIPE_SLASH: lambda self: self._parse_prefix(),
+            TokenType.PLUS: lambda self: PrefixOperator(this=self._parse_unary(), operator="+"),
         }
         _taken = 0
 
