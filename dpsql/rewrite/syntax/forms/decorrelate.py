@@ -41,7 +41,7 @@ from dpsql.rewrite.syntax.named.existence import as_list, conjuncts_of, existenc
 from dpsql.rewrite.syntax.named.grouping import grouping_in
 from dpsql.rewrite.syntax.named.units import groups_by_unit
 from dpsql.rewrite.syntax.read.dialect import render
-from dpsql.rewrite.syntax.read.trees import OF_NOBODY, every
+from dpsql.rewrite.syntax.read.trees import OF_NOBODY, every, holds
 
 # LATERAL subqueries over private rows, as the subqueries and joins that they are.
 #
@@ -444,6 +444,8 @@ class _Select:
         keys, grouped = [inside for inside, _ in parts.pairs], inner.args.get("group") is not None
         if not keys or inner.args.get("having") or (grouped and not _groups_by_some_of(inner, keys)):
             return None
+        if any(holds(part, exp.Window) for part in inner.expressions):
+            return None  # it sees the one row that there is, and would see the groups of all
         calls = aggregates_of(inner)
         if not calls:
             return None if grouped else self._looked_up(inner, parts, output)

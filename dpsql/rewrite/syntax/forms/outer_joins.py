@@ -588,7 +588,8 @@ def _below_subqueries(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
     """Put the grouping of a SELECT below subqueries among its outputs that name its keys."""
     if select.args.get("having") is not None and next(queries_below(select.args["having"]), None) is not None:
         return
-    if not reads_rows(exp.Select(from_=select.args["from_"].copy(), joins=select.args.get("joins")), ctes, policy):
+    from_ = select.args.get("from_")
+    if from_ is None or not reads_rows(exp.Select(from_=from_.copy(), joins=select.args.get("joins")), ctes, policy):
         return
     if (grouped := _grouped(select, ctes, policy)) is None:
         return

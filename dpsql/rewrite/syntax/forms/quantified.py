@@ -169,8 +169,10 @@ def tie_compared(select: exp.Select, ctes: Ctes, policy: Policy) -> None:
         inner = query
         while isinstance(inner, exp.Subquery):
             inner = inner.this
-        plain = isinstance(inner, exp.Select) and {key for key, value in inner.args.items() if value} <= _CLAUSES
-        if isinstance(inner, exp.Select) and plain and aggregates_of(inner) and reads_rows(inner, ctes, policy):
+        if not isinstance(inner, exp.Select) or not {key for key, value in inner.args.items() if value} <= _CLAUSES:
+            continue
+        windowed = any(holds(output, exp.Window) for output in inner.expressions)  # over one row, which would be many
+        if aggregates_of(inner) and not windowed and reads_rows(inner, ctes, policy):
             _tie(inner, select, items[0])
 
 

@@ -668,7 +668,7 @@ def _refuse_outer_columns(node: exp.Select) -> None:
     """Refuse columns of a query around this one: PostgreSQL would say that there is no such table, or column."""
     for column in outer_columns(node):
         raise Unsupported(
-            f"{column.sql('postgres')} belongs to a query around this one, which private rows can't refer to",
+            f"{render(column)} belongs to a query around this one, which private rows can't refer to",
             because="outer-column",
             hint="Aggregate by that column here, and join the answer.",
         )

@@ -132,7 +132,7 @@ def substitute_columns(node: exp.Expr, match: Match, table: str | None = ANSWER)
     # determines, and those whose table is known are keys by now (`determined_columns`).
     if isinstance(node, exp.Column):
         raise Unsupported(
-            f"{node.sql('postgres')} must appear in GROUP BY or inside an aggregate",
+            f"{render(node)} must appear in GROUP BY or inside an aggregate",
             because="column-not-grouped",
             hint="Add it to GROUP BY, or aggregate it: count, sum, avg …",
         )

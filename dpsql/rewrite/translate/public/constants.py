@@ -27,7 +27,7 @@ from dpsql.rewrite.ir.literal import (
     simplest,
     type_name,
 )
-from dpsql.rewrite.syntax.read.dialect import written_type
+from dpsql.rewrite.syntax.read.dialect import render, written_type
 from dpsql.rewrite.translate.public.speller import spell
 
 _WIDEST = frozenset({"numeric", "decimal", "double precision"})
@@ -86,7 +86,7 @@ class Constants:
             return spell(node, self.arguments, queries=queries)
         except UnspeakableError:
             raise Unsupported(
-                f"{node.sql('postgres')[:80]} can't stand beside private rows",
+                f"{render(node)[:80]} can't stand beside private rows",
                 because="constant-not-pure",
                 hint="Constants may use PostgreSQL's functions of numbers, texts and times that always give the same result.",
             ) from None

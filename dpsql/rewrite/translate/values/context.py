@@ -217,7 +217,7 @@ Handler = Callable[[Translator, exp.Expr], Operand]
 
 def unknown_construct(node: exp.Expr, *, because: str) -> Unsupported:
     """Return the error for a construct that is not known here; `because` is the code of the rule that it breaks."""
-    text = (render(node) if isinstance(node, exp.Cast) else node.sql("postgres"))[:80]
+    text = render(node)[:80]
     if isinstance(node, exp.Exists):
         return Unsupported(
             "EXISTS is supported over private rows as a condition of WHERE only",
@@ -235,7 +235,7 @@ def _not_too_large(operand: Operand, node: exp.Expr) -> Operand:
     """Refuse at once what grows with every step: of `x BETWEEN 1 AND 2` there are two `x`, of 20 in each other a million."""
     if isinstance(operand, Apply) and operand.operations > _MOST_OPERATIONS:
         raise Unsupported(
-            f"{node.sql('postgres')[:80]} takes {operand.operations:,} operations a row, the limit is {_MOST_OPERATIONS:,}",
+            f"{render(node)[:80]} takes {operand.operations:,} operations a row, the limit is {_MOST_OPERATIONS:,}",
             because="too-many-operations",
             hint="Nest fewer operations in each other.",
         )
