@@ -445,9 +445,14 @@ class Gateway(PlannedQuestions):
         # tell it.
         read_off = read_off.beside(self._reading_off.read_off(plan, {*stored, *read_off.told}, request, epoch))
         releases = self._measuring.stored(plan, request, epoch)
+        own = stored.union(releases)
+        if plan.aim is not None:  # what it pays is known step by step: what can be told is that there is none left
+            found = self._found(asked)
+            whole = replace(found, read_off=found.read_off.beside(read_off)).is_whole
+            own = frozenset(part.identity for part in plan.measurements if whole)
         free = Free(
             {identity: told.statement for identity, told in read_off.told.items()},
-            stored.union(releases) if plan.aim is None else frozenset(),
+            own,
             tuple(self._reading_off.neighbours(plan, {*stored, *read_off.told}, request, epoch)),
         )
         further = list(rights(deps.policy.roles[request.asker.role], plan))

@@ -217,6 +217,22 @@ def test_each_row_has_its_own_margins(served: Site) -> None:
     asyncio.run(run())
 
 
+def test_what_aims_at_an_error_has_its_margins_too(served: Site) -> None:
+    """And is planned as free afterwards: how much it takes in all is known then."""
+    statement = "SELECT payment_type, count(*) AS n FROM trips WHERE tip > 2 GROUP BY 1"
+
+    async def run() -> None:
+        async with agent(over_stdio(served)) as (_, call):
+            asked = await call("ask", statement=statement, error=0.05)
+            assert asked["epsilon_paid"] > 0
+            assert all(margin > 0 for margin in asked["margins"]["n"])
+            planned = await call("plan", statement=statement, error=0.05)
+            assert planned["epsilon"] == 0
+            assert (await call("ask", statement=statement, error=0.05))["epsilon_paid"] == 0
+
+    asyncio.run(run())
+
+
 async def _refusal(call: Call, tool: str, **arguments: object) -> str:
     """Return how a tool refuses; nothing if it does not."""
     try:
