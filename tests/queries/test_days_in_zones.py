@@ -52,3 +52,16 @@ def test_days_are_compared_with_moments(client: Client, zone: str) -> None:
     """By the session's clock."""
     for condition in ("day < now() - interval '50 years'", "date_trunc('month', day) >= '2024-01-01'"):
         client.ask(f"EXPLAIN SELECT count(*) FROM rides WHERE {condition}", Settings(time_zone=zone))
+
+
+def test_days_that_are_listed_are_midnights_of_one_clock_each(client: Client, zone: str) -> None:
+    """Of those in winter there is none an hour before, as if it were summer."""
+    days = "(VALUES (1, date '2019-01-15'), (2, '2019-07-15'), (3, '2020-02-15')) AS v (z, d)"
+    for key, groups in {
+        "date_trunc('year', d)": 2,
+        "d::timestamptz": 3,
+        "date_trunc('quarter', d::timestamptz)": 3,
+    }.items():
+        asked = f"EXPLAIN SELECT {key} AS k, count(*) FROM rides JOIN {days} ON from_zone = z GROUP BY 1"
+        lines = client.ask(asked, Settings(time_zone=zone)).rows
+        assert re.search(rf", {groups} groups", str(lines[1][0])), (key, lines[1])
