@@ -578,6 +578,7 @@ class Server:
             ready,
             play=config.play,
             read=self._days_of_copy,
+            verifiers={user.name: user.verifier for user in config.users.values()},
         )
 
     def _days_of_copy(self) -> ReadDays | None:

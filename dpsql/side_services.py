@@ -55,7 +55,7 @@ class ServedPages:
             self._pages.show(None if tls is None else tls.context)
 
     async def change(self, site: Site) -> None:
-        """Serve another site to the same visitors; log out those who were removed."""
+        """Serve another site to the same visitors; log out those who were removed or have another password."""
         if self._pages is not None:
             await self._pages.change(site)
 

@@ -424,7 +424,7 @@ class Pages:
             await self._context.sessions.close()
 
     async def change(self, site: Site) -> None:
-        """Serve another site to the same visitors; log out those who were removed."""
+        """Serve another site to the same visitors; log out those who were removed or have another password."""
         # A reload moves no address and takes no TLS away (`server.reload_config`): visitors keep their cookies.
         self._site = replace(site, cookie=self._site.cookie, secure=self._site.secure)
         self._context.site = self._site

@@ -31,6 +31,8 @@ class Visitor:
 
     user: str
     role: Role
+    verifier: str | None = field(repr=False)
+    """What verified the password, if not a directory did."""
     client: VisitorClient
     began: float
     seen: float
@@ -52,7 +54,7 @@ class Sessions:
         await self.leave(request)
         await self._make_room(user)
         now = self.clock()
-        self._visitors[_fresh(request)] = Visitor(user, site.role(user), client, now, now)
+        self._visitors[_fresh(request)] = Visitor(user, site.role(user), site.verifiers.get(user), client, now, now)
 
     async def leave(self, request: Request) -> None:
         """Log out."""
@@ -86,10 +88,10 @@ class Sessions:
         return bool(key) and secrets.compare_digest(str(key), str(request.session.get(_KEY, "")))
 
     async def change(self, site: Site) -> None:
-        """Give every visitor their present role, and log out those who were removed."""
+        """Give every visitor their present role, and log out those who were removed or have another password."""
         # A copy, since visits end meanwhile: here, and by requests that come while one is waited for.
         for key, visitor in tuple(self._visitors.items()):
-            if visitor.user in site.roles:
+            if visitor.user in site.roles and visitor.verifier == site.verifiers.get(visitor.user):
                 visitor.role = site.role(visitor.user)
             else:
                 await self._end(key)

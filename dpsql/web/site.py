@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dpsql.accounting.balance import Account, Balance
@@ -132,6 +132,8 @@ class Site:
     """Whether this is the demo, whose budgets promise nothing to anybody."""
     read: Callable[[], ReadDays | None] = lambda: None
     """Returns the days on which the copy of the records was made that answers; None: the records themselves do."""
+    verifiers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By user, what verifies the password: a visit ends with the one that it began with."""
 
     def role(self, user: str) -> Role:
         """Return a known user's role."""

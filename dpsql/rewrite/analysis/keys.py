@@ -468,7 +468,7 @@ def _enumerated(expr: Expr, env: Env, limit: int) -> Sequence[Cell] | None:
     if inner_facts.values is None or len(inner_facts.values) > limit:
         return None
     nulls: tuple[None, ...] = (None,) if inner_facts.nullable else ()
-    # CASE WHEN date_trunc('year', day) < … THEN date_trunc('year', day) - '01:00' …: what is known of a part of it holds, too.
+    # CASE WHEN date_trunc('year', day) < … THEN date_trunc('year', day) - '01:00' …: what is known of a part holds, too.
     said = [(part, _allowed(part, env)) for part in walk(expr) if isinstance(part, Apply) and part in env]
     values = [v for v in (*inner_facts.values, *nulls) if all(ok(evaluate(part, {inside[0]: v})) for part, ok in said)]
     return sorted({evaluate(expr, {inside[0]: v}) for v in values}, key=order_of)
