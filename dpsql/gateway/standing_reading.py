@@ -25,7 +25,6 @@ from dpsql.gateway.session_settings import session_epsilon, session_reuse
 from dpsql.gateway.standing import Claims, StandingStatements, sharing
 from dpsql.policy.model import Reuse
 from dpsql.privacy.features.feature import Feature
-from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
@@ -34,6 +33,8 @@ from dpsql.privacy.reuse.derived_draws import DerivedDraws
 from dpsql.privacy.reuse.lens import Lens, needed_sums
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.analysis.groups import Groups
+from dpsql.rewrite.functions.function import Cell
+from dpsql.rewrite.ir.expr import refs
 from dpsql.standing.measuring import (
     AskedQuestion,
     WantedSums,
@@ -144,9 +145,7 @@ class StandingReading:
 
     def is_readable(self, claims: Claims) -> bool:
         """Return whether it is, once all is measured that has closed."""
-        return all(
-            _kept(scope.plan, self._seen(scope, claims, self.edition.taken)) is not None for scope in self.priced.scopes
-        )
+        return all(self._kept(scope, claims, self.edition.taken)[1] is not None for scope in self.priced.scopes)
 
     def narrowed(self, claims: Claims) -> tuple[PricedPlan, Drawn]:
         """Return the plan with the groups of which something was measured, and what is read of these."""
@@ -164,9 +163,28 @@ class StandingReading:
             lenses.append(lens)
         return lenses
 
+    def _kept(
+        self, scope: PricedScope, claims: Claims, closed: datetime | None = None
+    ) -> tuple[list[Lens], list[int] | None]:
+        """Return how a scope is read, and the groups that are measured; None where it needs all, and some are missing.
+
+        What is nothing of a group once all periods are measured is so for any records, as the cash of those who paid by
+        card. Such a group is measured where others of its time are.
+        """
+        lenses = self._seen(scope, claims, closed)
+        number = len(lenses[0].lines[0]) if lenses and lenses[0].lines else 0
+        empty = [{group for group in range(number) if not any(lines[group] for lines in lens.lines)} for lens in lenses]
+        kept = list(range(number))
+        if any(empty):
+            times = _times(scope.plan.groups, {part.wanted.grows.by for part in self.parts.values()})
+            measured = {times[group] for groups in empty for group in kept if group not in groups}
+            for groups, lens in zip(empty, self._seen(scope, claims, _ALL_CLOSED), strict=True):
+                measured -= {times[group] for group in groups if any(lines[group] for lines in lens.lines)}
+            kept = [group for group in kept if times[group] in measured]
+        return lenses, None if scope.plan.added_up is not None and len(kept) < number else kept
+
     def _scope(self, scope: PricedScope, claims: Claims, drawn: dict[str, Draws]) -> PricedScope:
-        lenses = self._seen(scope, claims)
-        kept = _kept(scope.plan, lenses)
+        lenses, kept = self._kept(scope, claims)
         if kept is None:
             raise InternalError
         parts = list[PricedMeasurement]()
@@ -331,11 +349,10 @@ class StandingReadings:
         return edition.taken
 
 
-def _kept(plan: MeasurementPlan, lenses: Sequence[Lens]) -> list[int] | None:
-    """Return the groups of which something was measured; None where a plan needs all, and some are missing."""
-    number = len(lenses[0].lines[0]) if lenses and lenses[0].lines else 0
-    kept = [group for group in range(number) if all(any(lines[group] for lines in lens.lines) for lens in lenses)]
-    return None if plan.added_up is not None and len(kept) < number else kept
+def _times(groups: Groups, columns: Collection[str]) -> list[tuple[Cell, ...]]:
+    """Return of each group what its keys of some columns are."""
+    places = [i for i, key in enumerate(groups.keys) if any(ref.name in columns for ref in refs(key.grouped))]
+    return [tuple(cells[place] for place in places) for cells in groups.grouped]
 
 
 def _some(groups: Groups, kept: Sequence[int]) -> Groups:

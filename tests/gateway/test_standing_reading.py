@@ -57,6 +57,19 @@ def test_what_follows_is_free(ward: Ward, sql: str, first: Rows, later: Rows) ->
     assert ward.charges == 1
 
 
+def test_groups_of_which_a_sum_is_nothing_are_told_as_well(ward: Ward) -> None:
+    """A count of wards has none of those without one, on days that were measured as on those that are asked afresh."""
+    ward.declare(NULLABLE)
+    ward.copy(FIRST)
+    ward.ask(BY_WARD)
+    wards = BY_WARD.replace(" ward,", " ward IS NULL,").replace("count(*)", "count(ward)")
+    of_b = BY_WARD.replace("count(*)", "count(*) FILTER (WHERE ward = 'b')")
+    free = [ward.ask(sql) for sql in (wards, of_b)]
+    assert ward.charges == 1
+    assert free == [ward.ask(sql, settings=Settings(reuse="off")) for sql in (wards, of_b)]
+    assert [len(rows) for rows in free] == [4, 6]
+
+
 def test_more_and_other_sums_are_paid_for(ward: Ward) -> None:
     """What nobody has measured is a question of its own; so is what is to have less noise, or to be asked afresh."""
     ward.ask(settings=Settings(epsilon="5000"))
