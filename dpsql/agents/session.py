@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor, pq
 from psycopg.conninfo import make_conninfo
+from psycopg.types.string import TextLoader
 
 from dpsql.bounded_rows import BoundedConnection, RowTooLong
 from dpsql.errors import DpsqlError
@@ -100,6 +101,8 @@ class AgentSession:
         """What became of the session itself before this call."""
         self._before: dict[str, str] = {}
         connection.add_notice_handler(lambda notice: self.notices.append(for_agents(notice.message_primary or "")))
+        # Python's has no months: two are not sixty days.
+        connection.adapters.register_loader("interval", TextLoader)
 
     @property
     def is_lost(self) -> bool:

@@ -9,14 +9,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import Any
 
 from dpsql.agents.session import AgentRefused, AgentSession, RefusedForm, Sessions, for_agents
 from dpsql.errors import DpsqlError
-from dpsql.lexer.reader import tokens
+from dpsql.lexer.reader import asks_only
 from dpsql.plots.margins import WiderStatement, wider_statements
 
 _Found = Mapping[str, Any]
@@ -31,7 +31,6 @@ _MOST_VALUES, _FEW_VALUES = 200, 20
 Number = float | str | None
 """A number as models write it: 0.1 or '0.1'."""
 # These are planned, asked as a stream and given margins. All else, as SET or CREATE TEMP TABLE, is one command (`_done`).
-_QUERIES = frozenset({"select", "with", "values", "table", "("})
 _NAME = "CASE n.nspname WHEN 'public' THEN c.relname::text ELSE pg_catalog.concat(n.nspname, '.', c.relname) END"
 _OURS = "n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'dpsql')"
 # Row security marks protected tables in the shadow. reltuples is -1 in a table that was never analyzed; of a protected one it
@@ -64,6 +63,7 @@ SELECT {_NAME}, pg_catalog.pg_get_constraintdef(r.oid) FROM pg_catalog.pg_constr
 _CHARGED = """
 SELECT epsilon, statement FROM dpsql.charges WHERE charge_id > $1 AND user_name = current_user ORDER BY charge_id
 """
+_PREPARED = "SELECT statement FROM pg_prepared_statements WHERE from_sql"
 _NEWEST = "SELECT coalesce(max(charge_id), 0) FROM dpsql.charges"
 # The notice of `gateway.catalogue.made_up`, where rows of a protected table were asked for.
 _MADE_UP = re.compile("these rows of .* are made up")
@@ -201,7 +201,7 @@ async def tell_answer(
     text = _checked(statement)
     async with sessions.session() as session:
         await session.set(wishes.settings())
-        is_query = _first_word(text) in _QUERIES
+        is_query = _is_query(text)
         plan = await _explained(session, text) if is_query else {}
         await _require_affordable(session, plan, wishes.epsilon)
         ((before,),) = await session.rows(_NEWEST)
@@ -216,9 +216,15 @@ async def tell_answer(
         if len(answer["rows"]) < most and answer["rows_left_out"]:
             told.append(f"rows were left out: a reply has {LONGEST_ANSWER:,} characters at most")
         charged = await session.rows(_CHARGED, (before,))
+        prepared = (
+            () if is_query else [said for (said,) in await session.rows(_PREPARED)]
+        )  # EXECUTE pays for one of these
         left = await _budget(session)
     ours = {each[:_WHOLE] for each in (text, *(statement.text for statement in wider))}
-    paid = sum((cost for cost, of in charged if of[:_WHOLE] in ours), Decimal(0))
+    paid = sum(
+        (cost for cost, of in charged if of[:_WHOLE] in ours or any(of[:_WHOLE] in said for said in prepared)),
+        Decimal(0),
+    )
     # `rows` and `columns` stand in the reply by themselves, too: an empty list of rows is an answer, and would be left out
     # here.
     of_answer = _without_nothing({**answer, "rows_left_out": answer["rows_left_out"] or None})
@@ -368,12 +374,12 @@ def _answer(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], more: int) 
     return {"columns": columns, "rows": [[_shown(value) for value in row] for row in rows], "rows_left_out": more}
 
 
-def _first_word(statement: str) -> str:
-    """Return the word with which a statement begins, after comments; nothing where it can't be read."""
+def _is_query(statement: str) -> bool:
+    """Return whether a statement is a query; what can't be read is the server's to refuse."""
     try:
-        return next((token.word for token in tokens(statement)), "")
+        return asks_only(statement)
     except DpsqlError:
-        return ""
+        return False
 
 
 def _checked(statement: str) -> str:
@@ -393,6 +399,10 @@ def _checked(statement: str) -> str:
         )
     if "\0" in text:
         raise AgentRefused("the statement has a character with the code 0; leave it out")
+    if text[:4].lower() == "copy":
+        raise AgentRefused(
+            "Refused: COPY sends its rows where no tool reads them. Instead: ask the query that stands in it"
+        )
     return text
 
 
@@ -408,8 +418,6 @@ def _shown(value: object) -> object:
             return _written(value)
         case datetime() | date() | time():
             return value.isoformat()
-        case timedelta():
-            return str(value)
         case list() | tuple():
             return [_shown(item) for item in value]
         case dict():

@@ -483,6 +483,26 @@ def statement_kind(reader: Reader) -> str | None:
     return f"{verb} {first.upper()}".rstrip()
 
 
+_FILLING = frozenset({"insert", "update", "delete", "merge"})
+
+
+def asks_only(text: str) -> bool:
+    """Return whether a statement is a query that makes and fills nothing, by SELECT … INTO or WITH … AS (INSERT …).
+
+    Raises:
+        SyntaxFailed: where PostgreSQL's lexer would stop.
+    """
+    before = ""
+    for token in tokens(text):
+        if not before and _ONE_WORD.get(token.word) not in ("SELECT", "WITH"):
+            return False
+        makes = token.word == "into" and before not in ("as", ".")  # else it is a column's name
+        if makes or (token.word in _FILLING and before in ("(", ")")):
+            return False
+        before = token.word or token.text
+    return bool(before)
+
+
 # Where the statements of one text begin and end.
 #
 # PostgreSQL's grammar has semicolons within a statement only in the bodies of functions and rules; what begins like one of

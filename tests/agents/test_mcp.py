@@ -233,6 +233,35 @@ def test_what_aims_at_an_error_has_its_margins_too(served: Site) -> None:
     asyncio.run(run())
 
 
+def test_what_commands_pay_is_told(served: Site) -> None:
+    """Whatever runs a query; COPY, whose rows go another way, is refused before anything is paid."""
+
+    async def run() -> None:
+        async with agent(over_stdio(served)) as (_, call):
+            left = (await call("budget"))["epsilon_left"]
+            for sent in (
+                "CREATE TEMP TABLE a AS SELECT count(*) FROM trips WHERE tip > 3.1",
+                "SELECT count(*) INTO TEMP b FROM trips WHERE tip > 3.2",
+                "DECLARE c CURSOR WITH HOLD FOR SELECT count(*) FROM trips WHERE tip > 3.3",
+                "FETCH c",
+                "PREPARE d AS SELECT count(*) FROM trips WHERE tip > 3.4",
+                "EXECUTE d",
+                "WITH e AS (INSERT INTO b VALUES (1) RETURNING 1) SELECT * FROM e",
+            ):
+                done = await call("ask", statement=sent)
+                assert done["epsilon_paid"] == pytest.approx(left - done["epsilon_left"]), sent
+                left = done["epsilon_left"]
+            copied = await _refusal(
+                call, "ask", statement="COPY (SELECT count(*) FROM trips WHERE tip > 3.5) TO STDOUT"
+            )
+            assert "Instead: ask the query" in copied
+            assert (await call("budget"))["epsilon_left"] == left
+            aged = await call("ask", statement="SELECT age(timestamp '2024-03-01', timestamp '2024-01-01')")
+            assert aged["rows"] == [["2 mons"]]
+
+    asyncio.run(run())
+
+
 async def _refusal(call: Call, tool: str, **arguments: object) -> str:
     """Return how a tool refuses; nothing if it does not."""
     try:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from dpsql.accounting.privacy_loss import compose, remaining, show_down
 from dpsql.errors import DpsqlError
 from dpsql.gateway.explaining.explained import Explained
-from dpsql.lexer.reader import Token, TokenKind, statements, tokens
+from dpsql.lexer.reader import Token, TokenKind, asks_only, statements, tokens
 from dpsql.plots.margins import wider_statements
 from dpsql.policy.model import Privacy, Role
 from dpsql.web.inputs import BadField, Json, fraction
@@ -164,7 +164,6 @@ def _whole(statement: str | None) -> bool:
 
 LONGEST_STATEMENT = 32_000
 """Characters of a statement."""
-_QUERIES = frozenset({"select", "with", "values", "table", "("})
 _LEAST = Fraction(1, 10**9)
 
 
@@ -195,8 +194,11 @@ def typed_statement(given: Mapping[str, str]) -> str:
     if len(spans) > 1:
         raise BadField("statement", "ask one statement at a time; WITH puts several questions into one")
     ((begin, end),) = spans
-    if _first_word(text[begin:end]) not in _QUERIES:
-        raise BadField("statement", "only queries are asked here, which begin with SELECT or WITH; psql takes the rest")
+    if not asks_only(text[begin:end]):
+        raise BadField(
+            "statement",
+            "only queries are asked here, which begin with SELECT or WITH and fill no table; psql takes the rest",
+        )
     return text[begin:end].rstrip()
 
 
@@ -215,10 +217,6 @@ def settings_of(given: Mapping[str, str], role: Role) -> Mapping[str, str]:
         return {}
     epsilon = fraction({"epsilon": given["epsilon"].strip()}, "epsilon", _LEAST, role.per_query.epsilon)
     return {"dpsql.epsilon": f"{float(epsilon):.12g}"}
-
-
-def _first_word(statement: str) -> str:
-    return next((token.word for token in tokens(statement)), "")
 
 
 # The price before the click: what EXPLAIN says of a statement that is being written, or why it would be refused, and where.

@@ -18,6 +18,10 @@ ROLE = Role("analyst", "passenger", RoleBudget(Privacy(Fraction(10)), Period.NEV
         ("-- which\nSELECT ';' ; -- done", "SELECT ';'"),
         ("WITH a AS (SELECT 1) SELECT * FROM a", "WITH a AS (SELECT 1) SELECT * FROM a"),
         ("(SELECT 1)", "(SELECT 1)"),
+        (
+            "SELECT a.into, 1 AS into, 'INSERT' FROM a FOR UPDATE",
+            "SELECT a.into, 1 AS into, 'INSERT' FROM a FOR UPDATE",
+        ),
     ],
 )
 def test_one_query_is_taken(text: str, statement: str) -> None:
@@ -36,6 +40,9 @@ def test_one_query_is_taken(text: str, statement: str) -> None:
         ("EXPLAIN SELECT 1", "only queries"),
         ("ANALYZE trips", "only queries"),
         ("DELETE FROM trips", "only queries"),
+        ("SELECT count(*) INTO TEMP a FROM trips", "only queries"),
+        ("WITH a AS (INSERT INTO b VALUES (1) RETURNING 1) SELECT * FROM a", "only queries"),
+        ("WITH a AS (SELECT 1) UPDATE b SET c = 1", "only queries"),
         ("SELECT 'open", "unterminated"),
         ("SELECT 1\0", "code 0"),
         ("x" * (LONGEST_STATEMENT + 1), "32,001 characters"),
