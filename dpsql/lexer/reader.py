@@ -483,6 +483,14 @@ def statement_kind(reader: Reader) -> str | None:
     return f"{verb} {first.upper()}".rstrip()
 
 
+def skip_explain_options(reader: Reader) -> None:
+    """Take what stands between EXPLAIN and its statement: not what a query in brackets begins with."""
+    if _ONE_WORD.get(reader.ahead(1).word) not in ("SELECT", "WITH"):
+        reader.skip_parentheses()
+    while reader.skip("analyze", "analyse", "verbose"):
+        pass
+
+
 _FILLING = frozenset({"insert", "update", "delete", "merge"})
 
 

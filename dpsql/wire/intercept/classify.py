@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from dpsql.errors import AccessDenied, DpsqlError, Refusal, SyntaxFailed, Unsupported
 from dpsql.gateway.request import Question
-from dpsql.lexer.reader import Reader, statement_kind, statements
+from dpsql.lexer.reader import Reader, skip_explain_options, statement_kind, statements
 from dpsql.wire.intercept.settings import own_setting, refused_setting
 
 # The kinds of statement that may reach the shadow: those named here, and no others.
@@ -26,7 +26,6 @@ _UNSUPPORTED = ("LISTEN", "NOTIFY", "LOAD", "CALL", "DO")
 _INSIDE = ("PREPARE", "EXPLAIN")
 _NEVER_INTO = ("insert", "update", "delete", "merge")
 """First words of statements that have no INTO but their own."""
-_EXPLAINED = ("analyze", "analyse", "verbose")
 
 _OWN_SCHEMA = "dpsql"
 """The schema whose tables are empty in the shadow."""
@@ -109,9 +108,7 @@ def _is_temporary_view(reader: Reader) -> bool:
 
 def _refused_to_explain(reader: Reader) -> DpsqlError | None:
     """Return why a statement may not be explained: EXPLAIN ANALYZE runs it, and no event trigger fires for it."""
-    reader.skip_parentheses()
-    while reader.skip(*_EXPLAINED):
-        pass
+    skip_explain_options(reader)
     first = reader.word
     failed = refusal(reader)
     if failed is not None or first in _NEVER_INTO:
@@ -362,9 +359,7 @@ def _execute(text: str, reader: Reader) -> ExecuteNamed | None:
 
 
 def _explained(text: str, reader: Reader) -> ExecuteNamed | None:
-    reader.skip_parentheses()
-    reader.skip("analyze", "analyse")
-    reader.skip("verbose")
+    skip_explain_options(reader)
     at = reader.token.start
     executed = _execute(text, reader) if reader.skip("execute") else None
     return None if executed is None else replace(executed, text=text[at:], explain=text[:at])

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from sqlglot import exp
 
 from dpsql.errors import DpsqlError, Unsupported
-from dpsql.lexer.reader import Reader, Token, token_name, tokens
+from dpsql.lexer.reader import Reader, Token, skip_explain_options, token_name, tokens
 from dpsql.policy.model import TableName
 from dpsql.rewrite.syntax.read.dialect import parse_query
 
@@ -107,9 +107,9 @@ def locate_lone_query(text: str) -> tuple[Wrap, int, int] | None:
         begins = Reader(text[start:end]).word in _FIRST and _writes_nothing(text[start:end])
     except DpsqlError:
         return None
-    return (
-        None if not begins or (wrap is not Wrap.NOTHING and text[start - 1] not in " \t\n\r\f(") else (wrap, start, end)
-    )
+    # Blanks, brackets and comments are around it, so that nothing grows together with what stands there instead.
+    apart = wrap is Wrap.NOTHING or text[start - 1] in " \t\n\r\f()/"
+    return (wrap, start, end) if begins and apart else None
 
 
 def _writes_nothing(text: str) -> bool:
@@ -149,10 +149,7 @@ def locate_query(text: str) -> tuple[Wrap, int, int]:
     """
     reader = Reader(text)
     if reader.skip("explain"):
-        if reader.ahead(1).word not in _FIRST:  # else it is the query that stands in brackets
-            reader.skip_parentheses()
-        reader.skip("analyze", "analyse")
-        reader.skip("verbose")
+        skip_explain_options(reader)
         return Wrap.EXPLAIN, reader.token.start, len(text)
     # COPY (SELECT …) TO STDOUT. COPY trips TO STDOUT has no query in it.
     if reader.skip("copy") and (inside := reader.skip_parentheses()):
