@@ -9,6 +9,7 @@ from html import escape
 from dpsql.accounting.privacy_loss import compose, show_down, show_up
 from dpsql.engines.base import SnapshotVersion
 from dpsql.errors import InternalError
+from dpsql.gateway.explaining.notices import nowhere
 from dpsql.gateway.pricing import AimedPrice, PricedPlan
 from dpsql.lexer.reader import literal_value, token_name, tokens
 from dpsql.policy.interval import Interval
@@ -443,6 +444,7 @@ def _scope(
 ) -> Iterator[str]:
     if not scope:
         yield f"  -> Public rows: {len(plan.groups.shown):,}, nothing is measured"
+    yield from (f"     Nowhere: {nowhere(ref)}" for ref in plan.nowhere)
     for part in scope:
         yield f"  -> {_headline(part)}"
         yield from (f"       {line}" for line in _details(part))

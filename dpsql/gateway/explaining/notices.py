@@ -56,6 +56,7 @@ def _of_scope(priced: PricedPlan, scope: PricedScope, drawn: Drawn, possible: Ca
     draws = [drawn[part.identity] for part in scope.parts]
     yield from map(_uncomputed, scope.plan.unanswered)
     yield from map(_unbounded, scope.plan.unbounded)
+    yield from map(nowhere, scope.plan.nowhere)
     yield from map(_unseen, filter(_selects, scope.parts))
     yield from _too_few(scope.plan, draws, possible)
     yield from _empty(scope.plan, draws, possible)
@@ -127,6 +128,23 @@ def _cut(draws: Draws) -> str | None:
     )
 
 
+def nowhere(ref: Ref) -> str:
+    """Return that a condition on a column holds nowhere by what is declared of it, which nobody has measured."""
+    column = ref.column
+    said = [] if column.nullable else ["never NULL"]
+    if column.values is not None:
+        said.insert(0, f"one of {len(column.values):,} values")
+    elif column.bounds is not None:
+        low, high = (_end(end, ref) for end in (column.bounds.low, column.bounds.high))
+        said.insert(0, f"from {low} to {high} (what lies beyond counts as the nearest)")
+    declared = ", ".join(said) or column.declared
+    return f"no row can satisfy what is said of {ref.name}: it is declared as {declared}; nothing was measured"
+
+
+def _end(end: Fraction, ref: Ref) -> str:
+    return f"{float(end):.17g}" if ref.type.is_number else format_value(end, ref.type)
+
+
 def _beyond(scope: PricedScope, profile: Profile) -> Iterator[str]:
     """Yield which columns have values beyond their bounds, by a profile, if that matters to what is computed of them."""
     read: dict[Ref, tuple[Fraction, ...]] = {}
@@ -151,7 +169,7 @@ def _beyond(scope: PricedScope, profile: Profile) -> Iterator[str]:
                 (q <= share.value) if side == "below" else (1 - q <= share.value) for q in points
             )
             if bounds is not None and share.at_most is None and reached:
-                end = format_value(bounds.low if side == "below" else bounds.high, ref.column.type)
+                end = _end(bounds.low if side == "below" else bounds.high, ref)
                 yield (
                     f"about {100 * share.value:.2g} % of the values of {ref.name} lie {side} {end} and count as that, as the "
                     f"profile of {ref.table} estimates: what is computed of them is of the clamped values"

@@ -1,6 +1,6 @@
 """From the facts about one scope to its measurements: depends on the query, the policy and public rows only."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
@@ -47,7 +47,7 @@ from dpsql.rewrite.analysis.owners import owners, refuse_undeclared_numbers, uni
 from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.function import lists_too_many
 from dpsql.rewrite.functions.logical import negated_condition, only_branch
-from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Env, Expr, Facts, both, refs
+from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Env, Expr, Facts, Ref, both, conjuncts, refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows import aggregates as asked
@@ -566,7 +566,8 @@ def _measured(
         never = [a for a in aggregates if a not in possible]
         read: dict[Aggregate, Output] = dict(zip(measured, plan.outputs, strict=True))
         read |= {**known, **dict(zip(never, _of_no_rows(never, keys, build, facts_of, role), strict=True))}
-        plan = replace(plan, outputs=tuple(read[a] for a in aggregates))
+        nowhere = _nowhere(map(asked.filter_of, never), context.declared)
+        plan = replace(plan, outputs=tuple(read[a] for a in aggregates), nowhere=nowhere)
     if delta and role.mechanism is MechanismName.CUBE and bound.form is Form.REWEIGHT:
         # A second plan for the same answers: keys are found first, by how many units have them, and all else is
         # measured of those. `choose_plans` takes, at the ε that is paid, the one whose keys need fewer units to be
@@ -793,7 +794,17 @@ def _impossible(
     """Return the plan for a condition that no row can satisfy: one row of zeros for `()`, no row for any key."""
     build, facts_of = partial(Builder, relation, NO_KEYS, bound), _known({}, context.declared)
     outputs = _of_no_rows(aggregates, keys, build, facts_of, context.role)
+    nowhere = _nowhere([relation.condition], context.declared)
     if sets is None:
-        return MeasurementPlan(replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS, (), outputs)
+        groups = replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS
+        return MeasurementPlan(groups, (), outputs, nowhere=nowhere)
     totals = tuple(grouping_set for grouping_set in sets if not grouping_set)
-    return MeasurementPlan(Groups(tuple(Key(key, key, {}) for key in keys), (), ()), (), outputs, totals)
+    groups = Groups(tuple(Key(key, key, {}) for key in keys), (), ())
+    return MeasurementPlan(groups, (), outputs, totals, nowhere=nowhere)
+
+
+def _nowhere(conditions: Iterable[Expr], declared: DeclaredFacts) -> tuple[Ref, ...]:
+    """Return the private columns whose declared bounds or values alone let no row satisfy a part of the conditions."""
+    parts = [part for condition in conditions for part in conjuncts(condition)]
+    alone = [refs(part) for part in parts if refs(part) and refine_by_predicate(refs(part), part, declared) is None]
+    return tuple(dict.fromkeys(ref for of in alone for ref in of if not ref.public))

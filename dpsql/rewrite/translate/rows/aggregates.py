@@ -558,12 +558,18 @@ def _is_of_zeros(moment: Moment, relation: Relation, declared: DeclaredFacts) ->
     return condition == FALSE or refine_by_predicate(refs(moment.where, condition), rows, declared) is None
 
 
+def filter_of(aggregate: Aggregate) -> Expr:
+    """Return the condition of an aggregate's FILTER; that of what is computed of several is in each of these."""
+    of = told_of(aggregate)
+    return TRUE if isinstance(of, (GroupingCall, ComputedStatistic)) else of.where
+
+
 def is_possible(aggregate: Aggregate, relation: Relation, declared: DeclaredFacts) -> bool:
     """Return whether any row can be among those that an aggregate is of: FILTER (WHERE trip_id IS NULL) has none."""
     of = told_of(aggregate)
     if isinstance(of, ComputedStatistic):
         return all(is_possible(moment, relation, declared) for moment in of.of)
-    where = TRUE if isinstance(of, GroupingCall) else of.where
+    where = filter_of(aggregate)
     return where == TRUE or refine_by_predicate(refs(where), both(relation.condition, where), declared) is not None
 
 

@@ -1,0 +1,41 @@
+"""What follows from the policy alone is said to: a condition beyond what is declared is no measurement of 0."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.support.fix_world import Client, NewClient, replied
+from tests.support.memory import Memory
+
+BEYOND = {
+    "SELECT count(*) FROM rides WHERE fare > 200": "fare: it is declared as from 0 to 150 (what lies beyond counts as the",
+    "SELECT count(*), count(*) FILTER (WHERE picked > '2024-01-01') FROM rides": "picked: it is declared as from 2019-03",
+    "SELECT paid, count(*) FROM rides WHERE paid = 'kiosk' GROUP BY paid": "paid: it is declared as one of 3 values; nothing",
+    "SELECT count(*) FROM rides WHERE seats IS NULL": ", never NULL; nothing was measured",
+}
+
+
+@pytest.fixture
+def client(rides: Memory, new_client: NewClient) -> Client:
+    """Give a client of the rides."""
+    return new_client(rides)
+
+
+def _told(asked: str, client: Client) -> Sequence[str]:
+    question = client.gateway.examine(asked, client.asker)
+    assert question is not None
+    return [text for text in replied(client.gateway, client.request(question)).notices if "no row can" in text]
+
+
+@pytest.mark.parametrize("asked", BEYOND)
+def test_nothing_that_is_declared_so_is_told_as_such(asked: str, client: Client) -> None:
+    """Beside the answer, and by EXPLAIN."""
+    (told,) = _told(asked, client)
+    assert BEYOND[asked] in told
+    assert any("Nowhere: no row can satisfy" in str(line) for line in client.ask(f"EXPLAIN {asked}").rows)
+
+
+@pytest.mark.parametrize("condition", ["1 = 0", "seats = 1 AND seats = 2"])
+def test_what_contradicts_itself_is_not(condition: str, client: Client) -> None:
+    """Tools ask so for columns, and know."""
+    assert not _told(f"SELECT count(*) FROM rides WHERE {condition}", client)
