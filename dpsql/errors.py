@@ -235,7 +235,8 @@ class EngineNotReady(
     _FixedError,
     sqlstate="57P03",
     text="the engine does not accept the measurement, perhaps because its tables have changed; nothing was charged",
-    advice="Try again in a moment. If it stays so, ask the operator to run dpsql reload; dpsql's log has the cause.",
+    advice="Try again in a moment. If it stays so, ask the operator to correct what dpsql check names, in schemas/ mostly, "
+    "and run dpsql reload.",
 ):
     """The engine refuses a statement, or holds other data than were opened; no data was read."""
 

@@ -96,7 +96,7 @@ def test_what_is_referenced_changes_the_fingerprint(tmp_path: Path) -> None:
         (
             "  place: {type: text}",
             "  place: {type: text, values: [a]}",
-            '"place" has values, and so does not identify each',
+            'which references lines, but "place" of table lines has values (schemas/lines.yaml:7), and so does not identify',
         ),
         (
             "of_bill: {type: integer}",

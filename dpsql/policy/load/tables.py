@@ -425,7 +425,9 @@ def _unit_astray(kind: str, table: str, keys: tuple[str, ...], target: SchemaFil
     for key in keys:
         column = target.columns.get(key)
         if column is not None and (column.bounds is not None or column.values is not None):
-            return f'"{key}" has {"values" if column.bounds is None else "bounds"}, and so does not identify each row'
+            given = "values" if column.bounds is None else "bounds"
+            place = f"{target.document.file}:{target.document.line(('columns', key, given))}"
+            return f'"{key}" of table {table} has {given} ({place}), and so does not identify each row'
     return None
 
 
