@@ -343,6 +343,45 @@ def test_a_second_way_to_a_person_is_no_part_of_a_view() -> None:
     assert str(joined_view("absent", tables, frozenset(tables))).count("JOIN") == 1
 
 
+SHOP = """
+CREATE TABLE customers (customer_id uuid PRIMARY KEY, referrer_id uuid REFERENCES customers, country text NOT NULL);
+CREATE TABLE gifts (
+  gift_id int PRIMARY KEY, to_id uuid REFERENCES customers, from_id uuid NOT NULL REFERENCES customers, at date NOT NULL
+);
+CREATE TABLE friends (a uuid REFERENCES customers, b uuid REFERENCES customers, PRIMARY KEY (a, b));
+"""
+
+
+def test_another_person_of_a_row_is_left_out(postgres: Postgres, tmp_path: Path) -> None:
+    """A row is the unit's who always stands in it; who else does is not protected by it, and the draft says so."""
+    with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE shop")
+    with psycopg.connect(postgres.dsn("shop"), autocommit=True) as connection:
+        connection.execute(SHOP.encode())
+    words = ["init", postgres.dsn("shop"), "-d", str(tmp_path / "schemas"), "--views"]
+    done = RUN.invoke(app, [*words, "--unit", "customer=customers.customer_id"])
+    assert done.exit_code == 0, done.output
+    gifts, customers = ((tmp_path / "schemas" / f"{name}.yaml").read_text() for name in ("gifts", "customers"))
+    assert "  customer: {column: from_id}" in gifts
+    assert '  from_id: {type: uuid, references: "customers.customer_id"}\n' in gifts
+    assert "  # to_id is a second customer, who is not protected in these rows, and left out; or a kind of its" in gifts
+    assert "  # privacy_units: {other_customer: {column: to_id}}\n" in gifts
+    assert '  # to_id: {type: uuid, references: "customers.customer_id", nullable: true}\n' in gifts
+    assert "  # referrer_id is a second customer, who" in customers
+    (tmp_path / "config.yaml").write_text(
+        f"dataset: shop\nengine: {{kind: postgres, dsn: {postgres.dsn('shop')!r}}}\nschemas: schemas\n"
+        "budget: {customer: {epsilon: 1}}\n"
+        "roles: {analyst: {protects: customer, budget: {epsilon: 1}, per_query: {epsilon: 0.1}}}\n"
+    )
+    policy = servable(tmp_path / "config.yaml").policy
+    assert {name: list(table.columns) for name, table in policy.tables.items()} == {
+        "customers": ["customer_id", "country"],
+        "gifts": ["gift_id", "from_id", "at"],
+        "friends": ["a"],
+    }
+    assert "gifts_joined" in policy.views
+
+
 def test_tables_of_other_schemas_are_taken_where_that_is_said(hospital: str, tmp_path: Path) -> None:
     """With what the configuration has to say of them, and with their references to tables of any schema."""
     with psycopg.connect(hospital, autocommit=True) as connection:

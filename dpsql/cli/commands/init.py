@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +41,10 @@ _MOMENTS = frozenset({SqlType.DATE, SqlType.TIMESTAMP})
 _JSON = frozenset({"json", "jsonb"})
 _CHOSEN = "  # with max_rows: N, where nearly all have no more rows; else it is chosen for each statement"
 
+_OTHER = """\
+  # {column} is a second {kind}, who is not protected in these rows, and left out; or a kind of its own, which roles protect:
+  # privacy_units: {{{other}: {{column: {column}}}}}
+"""
 _DASHBOARDS = """\
 # For a role of dashboards, config.yaml may count ρ at a δ: counts and averages by a dozen groups or more, and many small
 # questions, are then several times nearer at the same ε (dpsql epsilon advise says how many times). Not the default: with a
@@ -62,6 +66,7 @@ class Units:
         """Let the values of a table's column be the units of a kind."""
         self.kind = kind
         self._lines: dict[str, str] = {}
+        self._others: dict[str, frozenset[str]] = {}
         unit = f"{table}.{column}"
         # The units' own table has a row for each, so that max_rows is known without a look at the records.
         key = tables[table].key
@@ -73,13 +78,23 @@ class Units:
         )
         self._lines[table] = self._line("column", column, alone=alone) + _DASHBOARDS.format(kind=yaml_name(kind))
         for name, other_table in tables.items():
-            if name != table and (own := _pointing(other_table, unit)) is not None:
-                self._lines.setdefault(name, self._line("column", own))
+            if named := [column] * (name == table) + _pointing(other_table, unit):
+                self._lines.setdefault(name, self._line("column", yaml_name(named[0])))
+                self._others[name] = frozenset(named[1:])
         self._follow(tables)
 
     def lines(self, table: str) -> str:
         """Return what a table's file says of its unit."""
         return self._lines.get(table, "")
+
+    def without_others(self, name: str, table: CatalogueTable) -> CatalogueTable:
+        """Return a table without the columns that name others than whose its rows are."""
+        others = self._others.get(name, frozenset())
+        return replace(table, columns={column: of for column, of in table.columns.items() if column not in others})
+
+    def told_of(self, column: str) -> str:
+        """Return what a file says of such a column."""
+        return _OTHER.format(column=yaml_name(column), kind=self.kind, other=yaml_name(f"other_{self.kind}"))
 
     def _line(self, how: str, columns: str, *, alone: bool = False) -> str:
         most, said = (", max_rows: 1", "") if alone else ("", _CHOSEN)
@@ -144,7 +159,8 @@ def _parts(
     yield f"{_HEAD}table: {yaml_name(name)}\n"
     if table.description:
         yield f"description: {_text(table.description)}\n"
-    typed = {column for column, details in table.columns.items() if has_type(details)}
+    drafted = table if units is None else units.without_others(name, table)
+    typed = {column for column, details in drafted.columns.items() if has_type(details)}
     if table.key and typed.issuperset(table.key):
         yield f"key: {_names(table.key)}\n"
     joint = {to: pairs for to, pairs in table.references.items() if to in written and typed.issuperset(pairs)}
@@ -159,7 +175,10 @@ def _parts(
         yield _GROWS.format(yaml_name(grows))
     yield "columns:\n"
     for column, described in table.columns.items():
-        yield _line(column, described, written, _BY if column == grows else "")
+        line = _line(column, described, written, _BY if column == grows else "")
+        if units is not None and column not in drafted.columns:
+            line = f"{units.told_of(column)}  # {line.lstrip(' #')}"
+        yield line
 
 
 def _line(name: str, column: CatalogueColumn, written: frozenset[str], said: str) -> str:
@@ -194,8 +213,10 @@ def _type(column: CatalogueColumn) -> str | None:
     return f'type: "{declared}"' if "," in declared else f"type: {declared}"
 
 
-def _pointing(table: CatalogueTable, key: str) -> str | None:
-    return next((yaml_name(name) for name, column in table.columns.items() if column.references == key), None)
+def _pointing(table: CatalogueTable, key: str) -> list[str]:
+    """Return the columns that point to a key; first those that always do, because a row without a value is nobody's."""
+    names = [name for name, column in table.columns.items() if column.references == key]
+    return sorted(names, key=lambda name: table.columns[name].nullable)
 
 
 def _through(table: CatalogueTable, ways: Mapping[str, str]) -> str | None:
@@ -384,7 +405,8 @@ def init(
     }
     if views:
         owned = frozenset() if units is None else frozenset(name for name in chosen if units.lines(name))
-        texts |= {view_name(name): text for name in chosen if (text := joined_view(name, chosen, owned)) is not None}
+        joined = chosen if units is None else {name: units.without_others(name, of) for name, of in chosen.items()}
+        texts |= {view_name(name): text for name in joined if (text := joined_view(name, joined, owned)) is not None}
     _write(directory, texts)
     copy = (_COPY,) if isinstance(source, PostgresServer) else ()
     copy = (_COPIED,) if isinstance(source, CopiedDatabase) else copy
