@@ -1,6 +1,6 @@
 """Opens what a server writes for good: the ledger that the configuration names, and the audit trail beside it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import assert_never
 
-from dpsql.accounting.balance import Account, require_rho
+from dpsql.accounting.balance import Account, Balance, require_rho
 from dpsql.accounting.ledger import DataSet, Entry, Ledger, OpeningWay
 from dpsql.accounting.postgres.ledger import PostgresLedger, lines_on_server, rehearse
 from dpsql.accounting.sql import opening
@@ -35,24 +35,22 @@ def open_ledger(config: Config, way: OpeningWay = OpeningWay.AS_IT_IS, clock: Cl
     return SqliteLedger(place_of_ledger(config), clock, _dataset(config), way)
 
 
-def require_fitting_budgets(ledger: Ledger, policy: Policy) -> None:
-    """Return if no budget adds up ε while answers count in it that have a ρ and no ε.
+def require_fitting_budgets(ledger: Ledger, policy: Policy) -> tuple[Balance, ...]:
+    """Return each role's balance, if no budget adds up ε while answers count in it that have a ρ and no ε.
 
     Raises:
         ConfigError: one does.
     """
-    for account in _accounts(policy):
-        require_rho(ledger.balance(account))
+    return _fitting(ledger.balance(account) for account in _accounts(policy))
 
 
-def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> None:
-    """Return if the ledger on a server could be opened, and budgets fit to what is in it; leave no trace.
+def rehearse_ledger(config: PostgresLedgerConfig, whole: Config) -> tuple[Balance, ...]:
+    """Return each role's balance, if the ledger on a server could be opened, and budgets fit to it; leave no trace.
 
     Raises:
         ConfigError: it could not, or one adds up ε while answers count in it that have a ρ and no ε.
     """
-    for balance in rehearse(config.dsn, config.beside, _dataset(whole), system_clock, _accounts(whole.policy)):
-        require_rho(balance)
+    return _fitting(rehearse(config.dsn, config.beside, _dataset(whole), system_clock, _accounts(whole.policy)))
 
 
 def read_ledger_lines(config: Config, role: str | None, limit: int) -> tuple[Entry, ...]:
@@ -100,6 +98,13 @@ def future_lines_notice(ahead: datetime) -> tuple[str, str]:
         f"{ahead:%Y-%m-%d %H:%M} (UTC)",
         "until then they count in every period. Set the clock right if it is wrong now; if it was then: dpsql ledger redate",
     )
+
+
+def _fitting(balances: Iterable[Balance]) -> tuple[Balance, ...]:
+    found = tuple(balances)
+    for balance in found:
+        require_rho(balance)
+    return found
 
 
 def _accounts(policy: Policy) -> Iterator[Account]:

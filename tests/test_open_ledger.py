@@ -174,3 +174,30 @@ def test_a_policy_that_goes_back_to_sums_is_not_served(
     rehearse_start(replace(configuration, policy=counted))
     with open_ledger(configuration) as ledger:
         assert len(ledger.entries(None, 9)) == 1
+
+
+@pytest.mark.parametrize("on_server", [False, True], ids=["SQLite", "PostgreSQL"])
+def test_a_budget_below_what_is_spent_is_told(
+    tmp_path: Path, request: pytest.FixtureRequest, *, on_server: bool
+) -> None:
+    """Nothing is left of it at once; it is no mistake, and one that is merely used up is not told of."""
+    configuration = config(tmp_path)
+    if on_server:
+        configuration = replace(
+            configuration, ledger=PostgresLedgerConfig(request.getfixturevalue("dsn"), tmp_path / "beside")
+        )
+    policy = configuration.policy
+    role = next(iter(policy.roles.values()))
+    with open_ledger(configuration) as ledger:
+        account = Account("ana", replace(role, shares={}), policy.budgets[role.protects])
+        ask(ledger, account, ChargeItem("k", Privacy(Fraction("0.5")), "sums"))
+
+    def said(epsilon: str) -> list[str]:
+        lowered = replace(role, budget=replace(role.budget, total=Privacy(Fraction(epsilon))))
+        lines = rehearse_start(replace(configuration, policy=replace(policy, roles={role.name: lowered}))).splitlines()
+        return [line for line in lines if line.startswith("note: ")]
+
+    assert said("0.5") == []
+    assert said("0.4") == [
+        f"note: roles.{role.name}.budget.epsilon is 0.4, less than the 0.5 that is spent: nothing is left"
+    ]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -18,6 +19,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from dpsql import control
+from dpsql.accounting.balance import Balance, PrivacyFilter
+from dpsql.accounting.privacy_loss import show_down, show_up
 from dpsql.accounting.sql.opening import mark_path, read_mark
 from dpsql.assembly import servable
 from dpsql.cli.support.exit_codes import with_exit_code
@@ -207,27 +210,45 @@ def rehearse_start(config: Config) -> str:
     for address in () if served else addresses:
         for opened in listen(address.host, address.port):
             opened.close()
-    ahead = _try_ledger(config)
+    ahead, balances = _try_ledger(config)
     _try_trail(config)
-    said = "it is served now; " * served + "its addresses and its ledger can be used"
-    if ahead is None:
-        return said
-    until, means = future_lines_notice(ahead)
-    return f"{said}\nthe ledger has lines of {until}, which is to come: {means}"
+    said = ["it is served now; " * served + "its addresses and its ledger can be used", *overspent(balances)]
+    if ahead is not None:
+        until, means = future_lines_notice(ahead)
+        said.append(f"the ledger has lines of {until}, which is to come: {means}")
+    return "\n".join(said)
 
 
-def _try_ledger(config: Config) -> datetime | None:
+def overspent(balances: Iterable[Balance]) -> Iterator[str]:
+    """Yield the budgets that are less than what counts in them: they were lowered since."""
+    budgets: dict[str, PrivacyFilter] = {}
+    for balance in balances:
+        role = balance.account.role
+        budgets |= {f"roles.{role.name}.budget": balance.role_filter, f"budget.{role.protects}": balance.dataset_filter}
+    for name, budget in budgets.items():
+        counted, limit, spent, total = budget.charged, budget.limit, budget.spent, budget.total
+        if counted.epsilon > limit.epsilon:
+            yield _lowered(f"{name}.epsilon", total.epsilon, spent.epsilon)
+        if counted.delta > limit.delta:
+            yield _lowered(f"{name}.delta", total.delta, spent.delta)
+
+
+def _lowered(name: str, given: Fraction, spent: Fraction) -> str:
+    return f"note: {name} is {show_down(given)}, less than the {show_up(spent)} that is spent: nothing is left"
+
+
+def _try_ledger(config: Config) -> tuple[datetime | None, tuple[Balance, ...]]:
     """Open the ledger as `serve` would, but in a copy: opening may take one over, or bring it to a newer version.
 
-    One on a server in a transaction that is rolled back. Return until when lines of a file lie in the future.
+    One on a server in a transaction that is rolled back. Return until when lines of a file lie in the future, and each
+    role's balance.
     """
     if isinstance(config.ledger, PostgresLedgerConfig):
-        rehearse_ledger(config.ledger, config)
-        return None
+        return None, rehearse_ledger(config.ledger, config)
     path = place_of_ledger(config)
     # None yet, which `serve` will make. A mark without a ledger is one that is gone, and is refused by opening it.
     if not (path.exists() or read_mark(path) is not None):
-        return None
+        return None, ()
     with TemporaryDirectory(prefix="dpsql-check-") as made:
         copy = Path(made) / path.name
         if path.exists():
@@ -240,8 +261,8 @@ def _try_ledger(config: Config) -> datetime | None:
             mark_path(copy).chmod(0o600)
         try:
             with open_ledger(replace(config, ledger=SqliteLedgerConfig(copy))) as ledger:
-                require_fitting_budgets(ledger, config.policy)
-                return ledger.ahead(config.asked_anew)
+                balances = require_fitting_budgets(ledger, config.policy)
+                return ledger.ahead(config.asked_anew), balances
         except ConfigError as wrong:
             # The message names the copy, which nobody but us has seen.
             raise ConfigError(wrong.message.replace(str(copy), str(path)), hint=wrong.hint) from None
