@@ -299,6 +299,9 @@ class Constraints:
     """By column, the table that its foreign key points to, as statements name it, and the column there."""
     collated: bool = False
     """Whether texts of some column are not compared byte by byte."""
+    optional: frozenset[str] = frozenset()
+    """The columns that may be NULL, where the engine says so: not of views, nor of DuckDB's tables of which none is NOT NULL,
+    since these may have been made of files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,26 @@ def test_a_public_table_of_individuals_is_told_of(tmp_path: Path) -> None:
     assert "give it privacy_units: {passenger: {column: id, max_rows: 1}} instead of public: true" in done.stdout
 
 
+def test_a_table_that_grows_beyond_its_bounds_is_told_of(tmp_path: Path) -> None:
+    """New rows would all be of the last day that is declared; data that do not grow may end when they like."""
+    path = write_files(tmp_path, {"config.yaml": ("database: taxi.duckdb", "database: taxi.duckdb, snapshot: true")})
+    table = tmp_path / "schemas" / "trips.yaml"
+    grown = table.read_text().replace(
+        "columns:", "grows: {by: day, closes: {every: day, after: 2 days}, term: year}\ncolumns:"
+    )
+    said = "times beyond the bounds of day read as the nearest within, and conditions on them find no row; widen them"
+    bounds = "day: {type: date, bounds: [2019-03-01, 2019-04-01]"
+    for text, told in (
+        (table.read_text(), False),
+        (grown, True),
+        (grown.replace(bounds, "day: {type: date, bounds: [2019-03-01, 2999-01-01]"), False),
+        (grown.replace(bounds, "day: {type: date, bounds: [2998-03-01, 2999-01-01]"), True),
+    ):
+        table.write_text(text)
+        done = RUN.invoke(app, ["check", "--config", str(path), "--files-only"])
+        assert (done.exit_code, said in done.stdout) == (0, told), done.output
+
+
 def test_a_data_set_by_another_name_is_told_of(tmp_path: Path) -> None:
     """Its budgets begin anew, which may not be what was meant."""
     path = write_files(tmp_path)
@@ -168,6 +188,89 @@ def test_the_engine_has_what_is_declared(tmp_path: Path) -> None:
     done = RUN.invoke(app, ["check", "--config", str(path)])
     assert done.exit_code == 0
     assert "the engine has every declared table and column" in done.stdout
+
+
+def _notes(config: Path) -> list[str]:
+    done = RUN.invoke(app, ["check", "--config", str(config)])
+    assert done.exit_code == 0, done.output
+    return [line for line in done.stdout.splitlines() if line.startswith("note: ")]
+
+
+def test_rows_that_statements_leave_out_are_told_of(tmp_path: Path) -> None:
+    """By what the catalogue lets them have; it says nothing of views, nor of tables that were made of files."""
+    path = write_files(tmp_path)
+    with duckdb.connect(tmp_path / "taxi.duckdb") as connection:
+        connection.execute("CREATE TYPE payment AS ENUM ('cash', 'no', 'Ada Lovelace')")
+    _make(
+        tmp_path / "taxi.duckdb",
+        TRIPS.replace("payment TEXT", "payment payment").replace("day DATE", "day DATE NOT NULL"),
+    )
+    assert [note.removeprefix("note: schemas/trips.yaml: ") for note in _notes(path)] == [
+        "payment has labels in the engine that values lacks, 1 in number; rows with one read as NULL",
+        "passenger_id may be NULL in the engine: such rows are no passenger's, and never count",
+        (
+            "pickup_ts, zone, fare, seats may be NULL in the engine: statements that use one leave out the rows without it, "
+            "unless the file says nullable: true"
+        ),
+    ]
+    with duckdb.connect(tmp_path / "taxi.duckdb") as connection:
+        connection.execute("ALTER TABLE trips RENAME TO stored; CREATE VIEW trips AS SELECT * FROM stored")
+    assert [note for note in _notes(path) if "NULL in the engine" in note] == []
+    with duckdb.connect(tmp_path / "taxi.duckdb") as connection:
+        connection.execute("DROP VIEW trips; CREATE TABLE trips AS SELECT * FROM stored")
+    assert [note for note in _notes(path) if "NULL in the engine" in note] == []
+
+
+SHOP = """
+CREATE TYPE status AS ENUM ('paid', 'sent', 'refunded', 'it''s');
+CREATE DOMAIN at_hand AS int NOT NULL;
+CREATE TABLE customers (id int PRIMARY KEY);
+CREATE TABLE orders (
+  buyer int NOT NULL REFERENCES customers, recipient int REFERENCES customers, of_stock at_hand, status status,
+  at timestamptz NOT NULL
+) PARTITION BY RANGE (at);
+CREATE TABLE orders_a PARTITION OF orders FOR VALUES FROM ('2023-01-01') TO ('2026-01-01');
+CREATE TABLE orders_b PARTITION OF orders FOR VALUES FROM (MINVALUE) TO ('2023-01-01');
+CREATE TABLE orders_c PARTITION OF orders DEFAULT;
+CREATE ROLE of_shop LOGIN PASSWORD 'shop';
+GRANT SELECT ON ALL TABLES IN SCHEMA public TO of_shop;
+"""
+
+
+def test_what_postgresql_knows_beyond_the_files_is_told(tmp_path: Path, postgres: Postgres) -> None:
+    """Labels, NULL behind domains, and the times that partitions are for."""
+    with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as owner:
+        owner.execute("CREATE DATABASE of_shop")
+    where = postgres.address
+    dsn = f"host={where.directory} port={where.port} dbname=of_shop user=of_shop password=shop"
+    path = write_files(tmp_path)
+    path.write_text(path.read_text().replace("kind: duckdb, database: taxi.duckdb", f'kind: postgres, dsn: "{dsn}"'))
+    path.write_text(path.read_text().replace("tables: [trips]", "tables: [orders]"))
+    for file in (tmp_path / "schemas").iterdir():
+        file.unlink()
+    (tmp_path / "schemas" / "customers.yaml").write_text(
+        "table: customers\nkey: id\nprivacy_units: {passenger: {column: id, max_rows: 1}}\ncolumns: {id: {type: integer}}\n"
+    )
+    (tmp_path / "schemas" / "orders.yaml").write_text(
+        "table: orders\nprivacy_units: {passenger: {column: buyer, max_rows: 9}}\ncolumns:\n  buyer: {type: integer}\n"
+        "  recipient: {type: integer, nullable: true}\n  of_stock: {type: integer, bounds: [0, 9]}\n"
+        "  status: {type: enum, values: [paid, sent]}\n  at: {type: timestamptz, bounds: [2023-01-01, 2026-01-01]}\n"
+    )
+    with psycopg.connect(postgres.dsn("of_shop"), autocommit=True) as owner:
+        owner.execute(SHOP.encode())
+        said = [line.removeprefix("note: schemas/orders.yaml: ") for line in _notes(path)]
+        assert [line.partition(":")[0] for line in said] == [
+            "status has labels in the engine that values lacks",
+            "status may be NULL in the engine",
+        ]
+        assert said[0].endswith(
+            """: "it's", 'refunded'; rows with one read as NULL, and are left out where status is used"""
+        )
+        owner.execute("CREATE TABLE orders_d PARTITION OF orders FOR VALUES FROM ('2026-01-01') TO ('2027-01-01')")
+        assert _notes(path)[-1] == (
+            "note: schemas/orders.yaml: partitions have at from 2026-01-01 00:00:00+00 up to 2027-01-01 00:00:00+00: times "
+            "beyond the bounds of at read as the nearest within, and conditions on them find no row; widen them"
+        )
 
 
 def test_the_engine_lacks_what_is_declared(tmp_path: Path) -> None:

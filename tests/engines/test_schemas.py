@@ -49,7 +49,7 @@ def test_duckdbs_schemas(tmp_path: Path, charge: Charge) -> None:
         assert engine.columns(name) == {"id": "INTEGER", "of": "INTEGER"}
         assert engine.unique_keys(name) == {frozenset({"id"})}
     visits = table("clinical.visits", column("id", SqlType.INTEGER), column("of", SqlType.INTEGER))
-    assert engine._constraints(visits.name).references == {"of": ('records."clinical"."people"', "id")}
+    assert engine.constraints(visits.name).references == {"of": ('records."clinical"."people"', "id")}
     assert [engine.columns(name) for name in ("visits", "other.visits", "nowhere.people", "main")] == [{}] * 4
     engine.close()
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,12 +26,16 @@ from dpsql.assembly import servable
 from dpsql.cli.support.exit_codes import with_exit_code
 from dpsql.cli.support.options import DEFAULT_CONFIG, AsCsv, AsJson, ConfigFile
 from dpsql.cli.support.show import Form, print_blocks, progress
+from dpsql.clock import system_clock
 from dpsql.engines.connect import connect_database, connect_engine
+from dpsql.engines.duckdb.engine import DuckDb
 from dpsql.engines.owner import ColumnReport, TableReport, UnitReport, report
+from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.snapshot.copying import require_copyable
 from dpsql.engines.snapshot.open import current_snapshot, open_snapshot
 from dpsql.engines.snapshot.parts import whole_because
-from dpsql.engines.tables import require_tables
+from dpsql.engines.spark.engine import SparkEngine
+from dpsql.engines.tables import engine_labels, require_tables
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.open_ledger import (
@@ -53,8 +57,9 @@ from dpsql.policy.config import (
     SqliteLedgerConfig,
 )
 from dpsql.policy.growth import Every, Grows, TermLength
+from dpsql.policy.load.scalars import bound_value
 from dpsql.policy.load.shapes import write_schemas
-from dpsql.policy.model import Period, Policy, Role, Table
+from dpsql.policy.model import Column, Period, Policy, Role, SqlType, Table
 from dpsql.private_files import open_private, require_private_directory
 from dpsql.shadow.server.sandbox import Sandbox
 from dpsql.side_services import require_prometheus_client
@@ -91,6 +96,20 @@ def public_individuals(policy: Policy) -> Iterator[str]:
                     )
 
 
+def growth_that_ends(policy: Policy, today: date) -> Iterator[str]:
+    """Yield the tables that grow by a time whose bounds today is not within."""
+    for table in policy.tables.values():
+        column = None if table.grows is None else table.columns[table.grows.by]
+        if column is None or column.bounds is None:
+            continue
+        if not column.bounds.low <= bound_value(column.type, today.isoformat()) <= column.bounds.high:
+            yield f"note: {table.file}: table {table.name} grows, and today is {today}: {_beyond(column.name)}"
+
+
+def _beyond(column: str) -> str:
+    return f"times beyond the bounds of {column} read as the nearest within, and conditions on them find no row; widen them"
+
+
 def other_ledgers(loaded: Config) -> Iterator[str]:
     """Yield the ledgers of other data sets beside one that is not there yet: with a new name all budgets begin anew."""
     if not isinstance(loaded.ledger, SqliteLedgerConfig) or loaded.ledger.path.exists():
@@ -105,6 +124,69 @@ def other_ledgers(loaded: Config) -> Iterator[str]:
             f"{', '.join(map(str, others))}: if this is that data set by another name, move its folder to {path.parent}, "
             "and run dpsql adopt"
         )
+
+
+# What the engine's catalogue says, and the files do not: no record is read.
+
+
+def catalogue_notes(policy: Policy, engine: DuckDb | PostgresEngine) -> Iterator[str]:
+    """Yield what engines let rows have that statements leave out, or read as something else."""
+    for table in policy.tables.values():
+        yield from _further_labels(table, engine)
+        if not table.public:
+            yield from _missing_values(table, engine.constraints(table.name).optional)
+        if isinstance(engine, PostgresEngine):
+            yield from _further_times(table, engine)
+
+
+def _further_labels(table: Table, engine: DuckDb | PostgresEngine) -> Iterator[str]:
+    kinds = engine.columns(table.name)
+    for column in table.columns.values():
+        labels = engine_labels(kinds[column.name]) or frozenset()
+        if column.values is not None and (more := sorted(labels - frozenset(map(str, column.values)))):
+            # DuckDB's may have been made of the values of records, which nobody is to see here.
+            named = (
+                f": {', '.join(map(repr, more))}" if isinstance(engine, PostgresEngine) else f", {len(more)} in number"
+            )
+            yield (
+                f"note: {table.file}: {column.name} has labels in the engine that values lacks{named}; rows with one read as "
+                f"NULL{'' if column.nullable else f', and are left out where {column.name} is used'}"
+            )
+
+
+def _missing_values(table: Table, optional: frozenset[str]) -> Iterator[str]:
+    named = {column for bound in table.units.values() for column in bound.columns}
+    for kind, bound in table.units.items():
+        if missing := [column for column in bound.columns if column in optional]:
+            yield (
+                f"note: {table.file}: {', '.join(missing)} may be NULL in the engine: such rows are no {kind}'s, and "
+                "never count"
+            )
+    columns = table.columns.values()
+    left = [c.name for c in columns if c.name in optional - named and not c.nullable and c.type is not SqlType.JSON]
+    if left:
+        yield (
+            f"note: {table.file}: {', '.join(left)} may be NULL in the engine: statements that use one leave out the rows "
+            "without it, unless the file says nullable: true"
+        )
+
+
+def _further_times(table: Table, engine: PostgresEngine) -> Iterator[str]:
+    """Yield the column that partitions have beyond its bounds."""
+    beyond = [ends for ends in engine.ranges(table.name) if _is_beyond(table.columns.get(ends[0]), *ends[1:])]
+    if beyond:
+        (column, *_), low, end = beyond[0], min(low for _, low, _ in beyond), max(end for _, _, end in beyond)
+        yield f"note: {table.file}: partitions have {column} from {low} up to {end}: {_beyond(column)}"
+
+
+def _is_beyond(column: Column | None, low: str, end: str) -> bool:
+    if column is None or column.bounds is None or not column.type.is_temporal:
+        return False
+    try:
+        first, last = bound_value(column.type, low), bound_value(column.type, end) - 1
+    except ValueError:  # before the year 1, or beyond 9999
+        return False
+    return first < column.bounds.low or last > column.bounds.high
 
 
 # What `dpsql check` says of tables that grow: what keeps their questions from standing, and for how long charges count.
@@ -410,7 +492,13 @@ def check_config(
     _tell_sandbox(loaded.shadow)
     for line in () if loaded.snapshot is None else _old_copies(loaded, loaded.snapshot):
         typer.echo(line)
-    for line in (*growth_notes(loaded), *unprotected(policy), *public_individuals(policy), *other_ledgers(loaded)):
+    for line in (
+        *growth_notes(loaded),
+        *growth_that_ends(policy, system_clock().date()),
+        *unprotected(policy),
+        *public_individuals(policy),
+        *other_ledgers(loaded),
+    ):
         typer.echo(line)
     if files_only:
         typer.echo("no mistake in the files")
@@ -423,6 +511,8 @@ def check_config(
     with closing(connect_engine(loaded)) as engine:
         require_tables(policy, engine)
         typer.echo("the engine has every declared table and column")
+        for note in () if isinstance(engine, SparkEngine) else catalogue_notes(policy, engine):
+            typer.echo(note)
         if loaded.snapshot is not None:
             require_copyable(policy, engine)
             typer.echo("every declared column can be copied into a snapshot")

@@ -353,14 +353,14 @@ class DuckDb:
 
     def enforced_columns(self, table: Table) -> frozenset[str]:
         """Return the columns whose NOT NULL, CHECK, enumeration or foreign key keeps rows as declared; files have none."""
-        return enforced_columns(
-            table, self._constraints(table.name), self.columns(table.name), self.named, self.dialect
-        )
+        return enforced_columns(table, self.constraints(table.name), self.columns(table.name), self.named, self.dialect)
 
-    def _constraints(self, table: str) -> Constraints:
+    def constraints(self, table: str) -> Constraints:
+        """Return what the file enforces of a table."""
         rows = self._facts(_CONSTRAINTS, table)
+        present = frozenset(names[0] for kind, names, *_ in rows if kind == "NOT NULL")
         return Constraints(
-            frozenset(names[0] for kind, names, *_ in rows if kind == "NOT NULL"),
+            present,
             tuple(expression for kind, _, expression, *_ in rows if kind == "CHECK"),
             "duckdb",
             {
@@ -370,6 +370,7 @@ class DuckDb:
                 if kind == "FOREIGN KEY" and len(names) == 1
             },
             collated=any("collate" in text.lower() for (text,) in self._facts(_CREATED, table)),
+            optional=frozenset(self.columns(table)) - present if present else frozenset(),
         )
 
     def _beside(self, table: str, name: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -200,7 +201,9 @@ SELECT t.name, c.nspname, a.attname,
     FROM pg_constraint k JOIN pg_class o ON o.oid = k.confrelid JOIN pg_namespace x ON x.oid = o.relnamespace
     JOIN pg_attribute b ON b.attrelid = o.oid AND k.confkey = ARRAY[b.attnum]
     WHERE {whole} AND k.conrelid = c.oid AND k.contype = 'f' AND k.convalidated AND k.conkey = ARRAY[a.attnum]
-    ORDER BY k.oid)
+    ORDER BY k.oid),
+  c.relkind IN ('r', 'p') AND NOT a.attnotnull AND NOT EXISTS (
+    SELECT FROM pg_type d WHERE d.oid = a.atttypid AND d.typnotnull)
 FROM {located}
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN base b ON b.oid = a.atttypid JOIN pg_type y ON y.oid = b.type AND y.typtype <> 'd'
@@ -214,6 +217,15 @@ CASE c.relkind WHEN 'r' THEN NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhpa
   ELSE FALSE END
 """
 """Whether a table's constraints hold for all of its rows: children need not keep their parent's, nor others' servers."""
+_PARTITIONS = """
+SELECT a.attname, pg_get_expr(r.relpartbound, r.oid)
+FROM {located}
+JOIN pg_partitioned_table p ON p.partrelid = c.oid AND p.partstrat = 'r' AND p.partnatts = 1
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = p.partattrs[0]
+JOIN pg_inherits i ON i.inhparent = c.oid
+JOIN pg_class r ON r.oid = i.inhrelid
+"""
+_RANGE = re.compile(r"FOR VALUES FROM \('(.*)'\) TO \('(.*)'\)")
 _ROLE = """
 SELECT current_setting('server_encoding'), current_user, rolsuper,
   pg_has_role(current_user, 'pg_execute_server_program', 'USAGE')
@@ -239,9 +251,9 @@ class PostgresCatalogue:
     constraints: Constraints = field(default_factory=Constraints)
 
 
-CatalogueRow = tuple[str, str, str, str, list[str], bool, list[str], list[str]]
+CatalogueRow = tuple[str, str, str, str, list[str], bool, list[str], list[str], bool]
 """Its table, the table's schema, a column, its type, the unique indexes that have it, each with its number of columns,
-whether it is NOT NULL, the CHECKs that read it, and where it points to by itself."""
+whether it is NOT NULL, the CHECKs that read it, where it points to by itself, and whether it may be NULL."""
 
 
 def catalogue_sql(tables: Sequence[str], schemas: Sequence[str], places: Places) -> str:
@@ -275,12 +287,13 @@ def _catalogue(every: Sequence[CatalogueRow], declared: Collection[str] | None) 
 
 def _constraints(rows: Sequence[CatalogueRow]) -> Constraints:
     references = {}
-    for _, _, column, _, _, _, _, targets in rows:
+    for _, _, column, *_, targets, _ in rows:
         for target in targets:
             schema, table, name = json.loads(target)
             references[column] = f"{quote_name(schema)}.{quote_name(table)}", name
     checks = dict.fromkeys(check for row in rows for check in row[6])
-    return Constraints(frozenset(row[2] for row in rows if row[5]), tuple(checks), "postgres", references)
+    present, optional = (frozenset(row[2] for row in rows if row[which]) for which in (5, 8))
+    return Constraints(present, tuple(checks), "postgres", references, optional=optional)
 
 
 def require_reading_role(
@@ -406,6 +419,20 @@ class PostgresEngine:
     def unique_keys(self, table: str) -> frozenset[UniqueKey]:
         """Return the columns of each valid, immediate, unconditional unique index of columns alone."""
         return self._catalogue(table).unique
+
+    def constraints(self, table: str) -> Constraints:
+        """Return what the server enforces of a table."""
+        return self._catalogue(table).constraints
+
+    def ranges(self, table: str) -> Sequence[tuple[str, str, str]]:
+        """Return of each partition by the range of a column that column, the least value, and the first one beyond it.
+
+        What takes all that is beyond others, and what has no end, is none of them.
+        """
+        sql = _PARTITIONS.format(located=_located([table], self._schemas, self._places))
+        with _told(), self._pool.lent(wait=_WAIT) as connection, read_transaction(connection, _WAIT, sql) as (rows,):
+            found = ((column, _RANGE.fullmatch(bound)) for column, bound in rows)
+            return [(column, ends[1], ends[2]) for column, ends in found if ends is not None]
 
     def enforced_columns(self, table: Table) -> frozenset[str]:
         """Return the columns whose valid NOT NULL, CHECK, enumeration or foreign key keeps rows as declared."""
