@@ -66,6 +66,39 @@ def test_a_public_table_of_individuals_is_told_of(tmp_path: Path) -> None:
     assert "give it privacy_units: {passenger: {column: id, max_rows: 1}} instead of public: true" in done.stdout
 
 
+REFERRED = """\
+table: customers
+key: id
+privacy_units: {passenger: {column: id, max_rows: 1}}
+columns:
+  id: {type: integer}
+  referrer: {type: integer, references: customers.id}
+"""
+
+
+def test_a_second_person_of_a_row_is_told_of(tmp_path: Path) -> None:
+    """Who is protected is the one in the unit's column; what counts others by their own is no secret to anybody."""
+    path = write_files(tmp_path)
+    (tmp_path / "schemas" / "customers.yaml").write_text(REFERRED)
+    (tmp_path / "schemas" / "orders.yaml").write_text(
+        "table: orders\nprivacy_units: {passenger: {column: buyer, max_rows: 9}, recipient: {column: to, max_rows: 9}}\n"
+        "columns:\n  buyer: {type: integer}\n  to: {type: integer, references: customers.id}\n"
+        "  seller: {type: integer, references: customers.id}\n"
+    )
+    done = RUN.invoke(app, ["check", "--config", str(path), "--files-only"])
+    assert done.exit_code == 0, done.output
+    said = [line for line in done.stdout.splitlines() if "a second" in line]
+    assert [line.partition(" names ")[0] for line in said] == [
+        "note: schemas/customers.yaml: customers.referrer",
+        "note: schemas/orders.yaml: orders.seller",
+    ]
+    assert said[1].endswith(
+        "orders.seller names a second passenger of a row, by its reference to customers.id: only that of buyer is protected. "
+        "Leave seller out, or give it a kind of its own that roles protect: privacy_units: {other_passenger: {column: "
+        "seller}}"
+    )
+
+
 def test_a_table_that_grows_beyond_its_bounds_is_told_of(tmp_path: Path) -> None:
     """New rows would all be of the last day that is declared; data that do not grow may end when they like."""
     path = write_files(tmp_path, {"config.yaml": ("database: taxi.duckdb", "database: taxi.duckdb, snapshot: true")})
@@ -238,7 +271,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA public TO of_shop;
 
 
 def test_what_postgresql_knows_beyond_the_files_is_told(tmp_path: Path, postgres: Postgres) -> None:
-    """Labels, NULL behind domains, and the times that partitions are for."""
+    """Labels, NULL behind domains, foreign keys that no file declares, and the times that partitions are for."""
     with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as owner:
         owner.execute("CREATE DATABASE of_shop")
     where = postgres.address
@@ -260,10 +293,11 @@ def test_what_postgresql_knows_beyond_the_files_is_told(tmp_path: Path, postgres
         owner.execute(SHOP.encode())
         said = [line.removeprefix("note: schemas/orders.yaml: ") for line in _notes(path)]
         assert [line.partition(":")[0] for line in said] == [
+            "orders.recipient names a second passenger of a row, by its reference to customers.id",
             "status has labels in the engine that values lacks",
             "status may be NULL in the engine",
         ]
-        assert said[0].endswith(
+        assert said[1].endswith(
             """: "it's", 'refunded'; rows with one read as NULL, and are left out where status is used"""
         )
         owner.execute("CREATE TABLE orders_d PARTITION OF orders FOR VALUES FROM ('2026-01-01') TO ('2027-01-01')")

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import date, datetime
@@ -110,6 +110,46 @@ def _beyond(column: str) -> str:
     return f"times beyond the bounds of {column} read as the nearest within, and conditions on them find no row; widen them"
 
 
+# A row of two individuals of a kind is protected for one of them.
+
+_Pointing = Mapping[str, Mapping[str, tuple[str, str]]]
+"""By table and column, the table and the column that it points to."""
+
+
+def second_persons(policy: Policy, pointing: _Pointing) -> Iterator[str]:
+    """Yield the columns of individuals' rows that are no unit's, and point to the key of individuals of the same kind."""
+    keys: dict[str, set[tuple[str, str]]] = {}
+    declared = declared_references(policy)
+    for table in policy.tables.values():
+        for of, bound in table.units.items():
+            if bound.through is None:
+                own = (table.name, bound.column)
+                keys.setdefault(of, set()).update((own, declared[table.name].get(bound.column, own)))
+    for name, columns in pointing.items():
+        table = policy.tables[name]
+        named = {column for bound in table.units.values() for column in bound.columns}
+        for column, key in columns.items():
+            kind = next((kind for kind in table.units if key in keys.get(kind, ())), None)
+            if kind is not None and column not in named:
+                yield (
+                    f"note: {table.file}: {name}.{column} names a second {kind} of a row, by its reference to "
+                    f"{'.'.join(key)}: only that of {', '.join(table.units[kind].columns)} is protected. Leave {column} out, "
+                    f"or give it a kind of its own that roles protect: privacy_units: {{other_{kind}: {{column: {column}}}}}"
+                )
+
+
+def declared_references(policy: Policy) -> _Pointing:
+    """Return what columns point to by their files."""
+    return {
+        name: {
+            column.name: (column.references.table, column.references.column)
+            for column in table.columns.values()
+            if column.references is not None
+        }
+        for name, table in policy.tables.items()
+    }
+
+
 def other_ledgers(loaded: Config) -> Iterator[str]:
     """Yield the ledgers of other data sets beside one that is not there yet: with a new name all budgets begin anew."""
     if not isinstance(loaded.ledger, SqliteLedgerConfig) or loaded.ledger.path.exists():
@@ -131,10 +171,22 @@ def other_ledgers(loaded: Config) -> Iterator[str]:
 
 def catalogue_notes(policy: Policy, engine: DuckDb | PostgresEngine) -> Iterator[str]:
     """Yield what engines let rows have that statements leave out, or read as something else."""
+    constraints = {name: engine.constraints(name) for name in policy.tables}
+    names = {engine.named(name): name for name in policy.tables}
+    declared = declared_references(policy)
+    pointing = {
+        name: {
+            column: (names[to], key)
+            for column, (to, key) in found.references.items()
+            if to in names and column in policy.tables[name].columns and column not in declared[name]
+        }
+        for name, found in constraints.items()
+    }
+    yield from second_persons(policy, pointing)
     for table in policy.tables.values():
         yield from _further_labels(table, engine)
         if not table.public:
-            yield from _missing_values(table, engine.constraints(table.name).optional)
+            yield from _missing_values(table, constraints[table.name].optional)
         if isinstance(engine, PostgresEngine):
             yield from _further_times(table, engine)
 
@@ -497,6 +549,7 @@ def check_config(
         *growth_that_ends(policy, system_clock().date()),
         *unprotected(policy),
         *public_individuals(policy),
+        *second_persons(policy, declared_references(policy)),
         *other_ledgers(loaded),
     ):
         typer.echo(line)
