@@ -5,6 +5,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -13,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from dpsql.accounting.privacy_loss import Charge
 from dpsql.engines.postgres.engine import PostgresEngine
 from dpsql.engines.postgres.pool import ALLOWED_SWITCHES, POSTGRES_SETTINGS, session_options
-from dpsql.errors import ConfigError
+from dpsql.errors import ConfigError, EngineAway
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.emit.emitter import Emitter
@@ -190,3 +191,29 @@ def test_planning_takes_only_what_is_allowed(owner: psycopg.Connection, reader_d
     on = "SELECT name FROM pg_settings WHERE name LIKE 'enable\\_%' AND setting = 'on' ORDER BY 1"
     assert [name for (name,) in engine.for_owner(on, timeout=30)] == sorted(ALLOWED_SWITCHES)
     engine.close()
+
+
+def test_a_file_of_passwords_is_read_with_each_connection(
+    server: Postgres, owner: psycopg.Connection, charge: Charge, tmp_path: Path
+) -> None:
+    """So a password is changed without a restart, as docs/operations/security.md says."""
+    owner.execute("CREATE ROLE by_file LOGIN PASSWORD 'first'")
+    owner.execute("CREATE TABLE records.of_file AS SELECT 1 AS a; GRANT SELECT ON records.of_file TO by_file")
+    owner.execute("GRANT USAGE ON SCHEMA records TO by_file")
+    passwords = tmp_path / "pgpass"
+    passwords.write_text("*:*:*:by_file:first\n")
+    passwords.chmod(0o600)
+    given = conninfo_to_dict(reading(server, "by_file")) | {"passfile": str(passwords)}
+    del given["password"]
+    engine = PostgresEngine(make_conninfo("", **given), {"of_file": None})
+    try:
+        assert asked(engine, "SELECT a FROM {of_file}", charge) == [(1,)]
+        owner.execute("ALTER ROLE by_file PASSWORD 'second'")
+        owner.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'by_file'")
+        with pytest.raises(EngineAway):
+            asked(engine, "SELECT a FROM {of_file}", charge)
+        passwords.write_text("*:*:*:by_file:second\n")
+        assert asked(engine, "SELECT a FROM {of_file}", charge) == [(1,)]
+    finally:
+        engine.close()
+        owner.execute("DROP TABLE records.of_file; DROP OWNED BY by_file; DROP ROLE by_file")
