@@ -86,7 +86,7 @@ ON v.a > stars AND v.b IS NOT FALSE;
 SELECT avg(fare * v.factor) FROM trips JOIN (VALUES ('cash', 1.5), ('credit card', 2.0)) AS v (paid, factor) ON paid = payment_type;
 
 -- a unit among constants is no key
---> refused 42501: grouping by the privacy unit
+--> refused 42501: grouping by
 SELECT v.name, count(*) FROM trips JOIN (VALUES (1, 'Ann'), (2, 'Bob')) AS v (id, name) ON v.id = passenger_id GROUP BY v.name;
 
 -- random constants

@@ -33,7 +33,7 @@ SELECT count(age), avg(age), count(*) FROM (SELECT age FROM rides UNION ALL SELE
 SELECT count(*) FROM (SELECT * FROM rides UNION ALL SELECT * FROM rides WHERE late) AS t;
 
 -- the units of a union
---> refused 42501: grouping by the privacy unit "unit"
+--> refused 42501: grouping by "unit"
 SELECT p, count(*) FROM (SELECT passenger_id AS p FROM trips UNION ALL SELECT rider FROM rides) AS t GROUP BY p;
 
 -- units that are in one of two tables, or in both

@@ -122,7 +122,7 @@ SELECT avg(n) FROM (SELECT driver_id, count(*) AS n FROM trips GROUP BY driver_i
 SELECT avg(n) FROM (SELECT driver_id, count(*) AS n FROM trips GROUP BY driver_id) AS t;
 
 -- other units as keys
---> refused 42501: grouping by the privacy unit "driver_id"
+--> refused 42501: grouping by "driver_id"
 SELECT driver_id, count(*) FROM (SELECT passenger_id, driver_id FROM trips GROUP BY 1, 2) AS t GROUP BY 1;
 
 -- units themselves
@@ -130,7 +130,7 @@ SELECT driver_id, count(*) FROM (SELECT passenger_id, driver_id FROM trips GROUP
 SELECT * FROM (SELECT passenger_id, count(*) AS n FROM trips GROUP BY passenger_id) AS t;
 
 -- the units of units
---> refused 42501: grouping by the privacy unit "passenger_id"
+--> refused 42501: grouping by "passenger_id"
 SELECT passenger_id, sum(n) FROM (SELECT passenger_id, count(*) AS n FROM trips GROUP BY passenger_id) AS t GROUP BY 1;
 
 -- some units

@@ -55,7 +55,7 @@ def require_scope(
     for ref in (ref for key in keys for ref in _told(key)):
         if (ref.source, ref.name) in single:
             raise AccessDenied(
-                f'grouping by the privacy unit "{ref.name}" would show single individuals',
+                f'grouping by "{ref.name}" would show single individuals',
                 because="key-is-unit",
                 hint="Group by something that many individuals share.",
             )

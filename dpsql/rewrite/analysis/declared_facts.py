@@ -38,10 +38,14 @@ def equal_values(relation: Relation, index: int) -> tuple[Expr, ...]:
 def identifying_columns(relation: Relation, rows: PublicRows) -> frozenset[tuple[int, str]]:
     """Return the columns, as (source, name), that identify units of any kind, and public ones that tell as much.
 
-    A public column does that is equated with one, and so does, in a public row that is found by one, each column that tells
-    all rows apart.
+    What points to a row of a protected table does, since that is an individual's, be it another than whose row points
+    there. A public column does that is equated with one, and so does, in a public row that is found by one, each column
+    that tells all rows apart.
     """
     identified = naming_units(relation)
+    for index, source in relation.private.items():
+        columns_there = source.table.columns.values()
+        identified |= {(index, c.name) for c in columns_there if c.references is not None and not c.references.public}
     for index, source in enumerate(relation.sources[1:], 1):
         conditions = both(source.on, relation.where)
         for side, other in _equations(conditions):

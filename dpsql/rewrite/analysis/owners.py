@@ -541,11 +541,25 @@ def _not_on_unit(source: Source, relation: Relation, kind: str) -> Unsupported:
             f'the subquery over "{table}"',
             f"s.{unit.column} = …, which the subquery s has to put out and group by",
         )
+    astray = _pointing(source, relation, kind)
     return Unsupported(
         f"the join with {named} must be on the privacy unit, so that each row is one individual's",
         because="join-on-unit",
-        hint=f"Write … {hint}, of one type on both sides.",
+        hint=f"Write … {hint}, of one type on both sides." if astray is None else astray,
     )
+
+
+def _pointing(source: Source, relation: Relation, kind: str) -> str | None:
+    """Return that a source is joined by what points to another individual than whose row points, if it is."""
+    index, table, key = relation.sources.index(source), source.table, unit_bound(source.table, kind).column
+    for equal in EqualColumns.of(both(source.on, relation.condition)).to(index, key):
+        to, own = equal.column.references, relation.sources[equal.source].table.units.get(kind)
+        if to is not None and to.table == table.name and own is not None and equal.name not in own.columns:
+            return (
+                f"{equal.table}.{equal.name} points to another {kind} than the one whose row it is: beside it can be read "
+                f"what {table.name} says of {equal.table}.{own.column} alone."
+            )
+    return None
 
 
 def _links(condition: Expr, said: Mapping[int, Meanings]) -> Sequence[tuple[int, int]]:

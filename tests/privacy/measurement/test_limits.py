@@ -1,9 +1,11 @@
 """What is too large to be measured."""
 
+from dataclasses import replace
+
 import pytest
 
 from dpsql.errors import AccessDenied, Unsupported
-from dpsql.policy.model import Policy
+from dpsql.policy.model import Policy, Reference
 from dpsql.privacy.features.feature import MOST_FEATURES
 from tests.support.exactness import measurements
 from tests.support.fix_world import World
@@ -35,3 +37,19 @@ def test_a_key_that_is_a_unit_of_any_kind_is_refused(unit: str, policy: Policy, 
     """Also one of a kind that the role does not protect."""
     with pytest.raises(AccessDenied, match="would show single individuals"):
         measurements(f"SELECT {unit}, count(*) FROM rides GROUP BY 1", policy, world, Memory(policy))
+
+
+def test_who_else_is_in_a_row_is_no_key(policy: Policy, world: World) -> None:
+    """Of such a column a row of individuals is found, which is one of them; nor is what stands there read beside this one."""
+    rides = policy.tables["rides"]
+    guest = replace(rides.columns["number"], references=Reference("rides", "rider", public=False))
+    policy = replace(
+        policy, tables={**policy.tables, "rides": replace(rides, columns={**rides.columns, "number": guest})}
+    )
+    memory = Memory(policy)
+    for key in ("number", "number % 7"):
+        with pytest.raises(AccessDenied, match="would show single individuals"):
+            measurements(f"SELECT {key}, count(*) FROM rides GROUP BY 1", policy, world, memory)
+    with pytest.raises(Unsupported) as refused:
+        measurements("SELECT count(*) FROM rides a JOIN rides b ON b.rider = a.number", policy, world, memory)
+    assert "points to another passenger" in str(refused.value.hint)
