@@ -358,7 +358,7 @@ def _lines(priced: PricedPlan, edition: SnapshotVersion | None, known: Knowledge
     if edition is not None:
         lines.append(f"Data: {edition}; what was written to the records later is not in it")
     if priced.aim is not None:
-        lines += _aim(priced.aim)
+        lines += _aim(priced.aim, grouped=any(scope.plan.groups.keys for scope in priced.scopes))
     stages = list(priced.stages())
     for number, stage in enumerate(stages, 1):
         if len(stages) > 1:
@@ -421,8 +421,9 @@ def _known(priced: PricedPlan, profile: Profile) -> Iterator[str]:
         yield f"Profile: {name} has about {of_table.rows:,.0f} rows of {of_table.units:,.0f} units ({bound.unit.name}){cut}"
 
 
-def _aim(aim: AimedPrice) -> Iterator[str]:
-    yield f"Target: a typical error of {100 * float(aim.error):g} %; a first look says how much more ε it takes"
+def _aim(aim: AimedPrice, *, grouped: bool) -> Iterator[str]:
+    of_groups = ", in the group with the median row" * grouped
+    yield f"Target: a typical error of {100 * float(aim.error):g} %{of_groups}; a first look says how much more ε it takes"
     yield f"At most: ε = {show_down(aim.cap)}, and where that is not enough the answer errs by more"
 
 

@@ -251,6 +251,14 @@ def _units(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
     return values
 
 
+def _midnights(apply: Apply, domains: Domains) -> Sequence[Cell]:
+    """Return the beginning of every day; of the day of what is itself the beginning of one, that."""
+    (day,) = apply.args
+    if isinstance(day, Apply) and day.op == "timestamp_to_date" and is_midnight(day.args[0]):
+        return domains.of(day.args[0])
+    return [int(value) * DAY for value in domains.of(day) if value is not None]
+
+
 def _moved_starts(apply: Apply, domains: Domains) -> Sequence[Cell] | None:
     """Return every start moved, where they are the beginnings of units of time."""
     if not isinstance(apply.args[0], Apply):
@@ -317,6 +325,7 @@ TIMES: tuple[Function, ...] = (
         cast_to(SqlType.TIMESTAMP),
         lambda i, _: Interval(i[0].low * DAY, i[0].high * DAY) if i[0] else None,
         evaluate=lambda args, _: args[0] and int(args[0]) * DAY,
+        domain=_midnights,
         step=lambda _, __: Fraction(DAY),
         describe=first_argument,
     ),

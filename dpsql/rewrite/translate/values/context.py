@@ -237,7 +237,8 @@ def _not_too_large(operand: Operand, node: exp.Expr) -> Operand:
         raise Unsupported(
             f"{render(node)[:80]} takes {operand.operations:,} operations a row, the limit is {_MOST_OPERATIONS:,}",
             because="too-many-operations",
-            hint="Nest fewer operations in each other.",
+            hint="Nest fewer operations in each other. Where a clock changes, arithmetic by days is simpler behind it: "
+            "(t AT TIME ZONE 'Europe/Berlin') + interval '1 day'.",
         )
     return operand
 
