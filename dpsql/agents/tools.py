@@ -16,7 +16,7 @@ from typing import Any
 
 from dpsql.agents.session import AgentRefused, AgentSession, RefusedForm, Sessions, for_agents
 from dpsql.errors import DpsqlError
-from dpsql.lexer.reader import asks_only
+from dpsql.lexer.reader import asks_only, tokens
 from dpsql.plots.margins import WiderStatement, wider_statements
 
 _Found = Mapping[str, Any]
@@ -309,6 +309,8 @@ def _plan(plan: _Found) -> _Found:
     now = _written(Decimal(plan.get("Left To Pay", plan["Epsilon"])))
     read_off = plan.get("Read Off", ())
     known = "answered before in this epoch" if now == 0 and not read_off else None
+    # What has met its target errs by less than the first look at it, of which EXPLAIN tells.
+    outputs = () if now == 0 and "Target" in plan else plan.get("Outputs", ())
     return _without_nothing(
         {
             "epsilon": now,
@@ -328,7 +330,7 @@ def _plan(plan: _Found) -> _Found:
                         "if": output.get("Given"),
                     }
                 )
-                for output in plan.get("Outputs", ())
+                for output in outputs
             ],
             "clamped": _clamped(plan),
             "notes": [line.strip() for line in plan.get("Details", ()) if _NOTED.match(line)],
@@ -382,6 +384,13 @@ def _is_query(statement: str) -> bool:
         return False
 
 
+def _first_word(statement: str) -> str:
+    try:
+        return next((token.word for token in tokens(statement) if token.word != ";"), "")
+    except DpsqlError:
+        return ""
+
+
 def _checked(statement: str) -> str:
     """Return a statement without the blanks and the semicolon around it.
 
@@ -399,7 +408,7 @@ def _checked(statement: str) -> str:
         )
     if "\0" in text:
         raise AgentRefused("the statement has a character with the code 0; leave it out")
-    if text[:4].lower() == "copy":
+    if _first_word(text) == "copy":
         raise AgentRefused(
             "Refused: COPY sends its rows where no tool reads them. Instead: ask the query that stands in it"
         )

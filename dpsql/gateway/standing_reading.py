@@ -169,7 +169,7 @@ class StandingReading:
         """Return how a scope is read, and the groups that are measured; None where it needs all, and some are missing.
 
         What is nothing of a group once all periods are measured is so for any records, as the cash of those who paid by
-        card. Such a group is measured where others of its time are.
+        card. A group of which all is nothing is there if others of its time are, or there is but one of all.
         """
         lenses = self._seen(scope, claims, closed)
         number = len(lenses[0].lines[0]) if lenses and lenses[0].lines else 0
@@ -177,10 +177,16 @@ class StandingReading:
         kept = list(range(number))
         if any(empty):
             times = _times(scope.plan.groups, {part.wanted.grows.by for part in self.parts.values()})
-            measured = {times[group] for groups in empty for group in kept if group not in groups}
-            for groups, lens in zip(empty, self._seen(scope, claims, _ALL_CLOSED), strict=True):
-                measured -= {times[group] for group in groups if any(lines[group] for lines in lens.lines)}
-            kept = [group for group in kept if times[group] in measured]
+            every = self._seen(scope, claims, _ALL_CLOSED)
+            missing = {
+                group
+                for groups, lens in zip(empty, every, strict=True)
+                for group in groups
+                if any(lines[group] for lines in lens.lines)
+            }
+            nothing = set.intersection(*empty) if scope.plan.groups.keys else set[int]()
+            there = {times[group] for group in kept if group not in missing and group not in nothing}
+            kept = [group for group in kept if group not in missing and (group not in nothing or times[group] in there)]
         return lenses, None if scope.plan.added_up is not None and len(kept) < number else kept
 
     def _scope(self, scope: PricedScope, claims: Claims, drawn: dict[str, Draws]) -> PricedScope:

@@ -251,10 +251,9 @@ def test_what_commands_pay_is_told(served: Site) -> None:
                 done = await call("ask", statement=sent)
                 assert done["epsilon_paid"] == pytest.approx(left - done["epsilon_left"]), sent
                 left = done["epsilon_left"]
-            copied = await _refusal(
-                call, "ask", statement="COPY (SELECT count(*) FROM trips WHERE tip > 3.5) TO STDOUT"
-            )
-            assert "Instead: ask the query" in copied
+            for before in ("", "/* */", "; "):
+                sent = f"{before}COPY (SELECT count(*) FROM trips WHERE tip > 3.5) TO STDOUT"
+                assert "Instead: ask the query" in await _refusal(call, "ask", statement=sent)
             assert (await call("budget"))["epsilon_left"] == left
             aged = await call("ask", statement="SELECT age(timestamp '2024-03-01', timestamp '2024-01-01')")
             assert aged["rows"] == [["2 mons"]]

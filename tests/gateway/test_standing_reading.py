@@ -68,6 +68,10 @@ def test_groups_of_which_a_sum_is_nothing_are_told_as_well(ward: Ward) -> None:
     assert ward.charges == 1
     assert free == [ward.ask(sql, settings=Settings(reuse="off")) for sql in (wards, of_b)]
     assert [len(rows) for rows in free] == [4, 6]
+    assert ward.ask(SO_FAR.replace("count(*)", "count(ward)") + " AND ward IS NULL") == [(0,)]
+    later = "count(*) FILTER (WHERE ward = 'a' OR admitted_at >= '2026-03-20')"
+    assert ward.ask(WARDS.replace("count(*)", later)) == [("a", 2)]
+    assert not any("no standing" in said for said in ward.said)
 
 
 def test_more_and_other_sums_are_paid_for(ward: Ward) -> None:

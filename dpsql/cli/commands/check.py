@@ -35,7 +35,7 @@ from dpsql.engines.snapshot.copying import require_copyable
 from dpsql.engines.snapshot.open import current_snapshot, open_snapshot
 from dpsql.engines.snapshot.parts import whole_because
 from dpsql.engines.spark.engine import SparkEngine
-from dpsql.engines.tables import engine_labels, require_tables
+from dpsql.engines.tables import Constraints, engine_labels, require_tables
 from dpsql.errors import ConfigError
 from dpsql.gateway.catalogue.public_tables import read_public
 from dpsql.open_ledger import (
@@ -186,7 +186,7 @@ def catalogue_notes(policy: Policy, engine: DuckDb | PostgresEngine) -> Iterator
     for table in policy.tables.values():
         yield from _further_labels(table, engine)
         if not table.public:
-            yield from _missing_values(table, constraints[table.name].optional)
+            yield from _missing_values(table, _optional(constraints[table.name]))
         if isinstance(engine, PostgresEngine):
             yield from _further_times(table, engine)
 
@@ -204,6 +204,13 @@ def _further_labels(table: Table, engine: DuckDb | PostgresEngine) -> Iterator[s
                 f"note: {table.file}: {column.name} has labels in the engine that values lacks{named}; rows with one read as "
                 f"NULL{'' if column.nullable else f', and are left out where {column.name} is used'}"
             )
+
+
+def _optional(found: Constraints) -> frozenset[str]:
+    """Return the columns that may be NULL, also by the CHECKs, as far as these say so in plain words."""
+    return frozenset(
+        name for name in found.optional if not any(f"{name} IS NOT NULL" in check for check in found.checks)
+    )
 
 
 def _missing_values(table: Table, optional: frozenset[str]) -> Iterator[str]:

@@ -128,17 +128,16 @@ def _cut(draws: Draws) -> str | None:
     )
 
 
-def nowhere(ref: Ref) -> str:
+def nowhere(ref: Ref | None) -> str:
     """Return that a condition on a column holds nowhere by what is declared of it, which nobody has measured."""
-    column = ref.column
-    said = [] if column.nullable else ["never NULL"]
-    if column.values is not None:
-        said.insert(0, f"one of {len(column.values):,} values")
-    elif column.bounds is not None:
+    if ref is None:
+        return "no row can satisfy what is said, by what is declared; nothing was measured"
+    column, declared = ref.column, f"one of {len(ref.column.values or ()):,} values"
+    if column.values is None and column.bounds is not None:
         low, high = (_end(end, ref) for end in (column.bounds.low, column.bounds.high))
-        said.insert(0, f"from {low} to {high} (what lies beyond counts as the nearest)")
-    declared = ", ".join(said) or column.declared
-    return f"no row can satisfy what is said of {ref.name}: it is declared as {declared}; nothing was measured"
+        declared = f"{column.declared} from {low} to {high} (what lies beyond counts as the nearest)"
+    never = "" if column.nullable else ", never NULL"
+    return f"no row can satisfy what is said of {ref.name}: it is declared as {declared}{never}; nothing was measured"
 
 
 def _end(end: Fraction, ref: Ref) -> str:

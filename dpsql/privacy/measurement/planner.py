@@ -566,7 +566,7 @@ def _measured(
         never = [a for a in aggregates if a not in possible]
         read: dict[Aggregate, Output] = dict(zip(measured, plan.outputs, strict=True))
         read |= {**known, **dict(zip(never, _of_no_rows(never, keys, build, facts_of, role), strict=True))}
-        nowhere = _nowhere(map(asked.filter_of, never), context.declared)
+        nowhere = _nowhere(map(asked.filter_of, never), relation, context)
         plan = replace(plan, outputs=tuple(read[a] for a in aggregates), nowhere=nowhere)
     if delta and role.mechanism is MechanismName.CUBE and bound.form is Form.REWEIGHT:
         # A second plan for the same answers: keys are found first, by how many units have them, and all else is
@@ -794,7 +794,7 @@ def _impossible(
     """Return the plan for a condition that no row can satisfy: one row of zeros for `()`, no row for any key."""
     build, facts_of = partial(Builder, relation, NO_KEYS, bound), _known({}, context.declared)
     outputs = _of_no_rows(aggregates, keys, build, facts_of, context.role)
-    nowhere = _nowhere([relation.condition], context.declared)
+    nowhere = _nowhere([relation.condition], relation, context)
     if sets is None:
         groups = replace(NO_KEYS, grouped=(), shown=()) if keys else NO_KEYS
         return MeasurementPlan(groups, (), outputs, nowhere=nowhere)
@@ -803,8 +803,17 @@ def _impossible(
     return MeasurementPlan(groups, (), outputs, totals, nowhere=nowhere)
 
 
-def _nowhere(conditions: Iterable[Expr], declared: DeclaredFacts) -> tuple[Ref, ...]:
+def _nowhere(conditions: Iterable[Expr], relation: Relation, context: PlanningContext) -> tuple[Ref | None, ...]:
     """Return the private columns whose declared bounds or values alone let no row satisfy a part of the conditions."""
+    role, sources = context.role, relation.sources
+
+    def shown(ref: Ref) -> Ref | None:
+        column = ref.column
+        told = sources[ref.source].made is None and (column.bounds is not None or column.values is not None)
+        return ref if told and role.may_use(ref.table) and role.may_name(ref.table, ref.name) else None
+
     parts = [part for condition in conditions for part in conjuncts(condition)]
-    alone = [refs(part) for part in parts if refs(part) and refine_by_predicate(refs(part), part, declared) is None]
-    return tuple(dict.fromkeys(ref for of in alone for ref in of if not ref.public))
+    alone = [
+        refs(part) for part in parts if refs(part) and refine_by_predicate(refs(part), part, context.declared) is None
+    ]
+    return tuple(dict.fromkeys(shown(ref) for of in alone for ref in of if not ref.public))

@@ -347,6 +347,8 @@ class BoundReader:
         if not self._is_read(text, tree):
             return None
         kinds = kinds_below(tree)
+        if PrefixOperator in kinds and any(map(_is_told_by_sign, every(tree, PrefixOperator))):
+            return None
         for step, changed in _STEPS:
             if any(issubclass(kind, changed) for kind in kinds):
                 step(tree)
@@ -368,6 +370,25 @@ class BoundReader:
             return False
         # It reads some of its own words otherwise than they were: a cast of an array is one of its elements.
         return written == text or written == self.binder.canonical(text, self.types, again=True)
+
+
+_LISTS = (exp.Ordered, exp.Group, exp.Distinct)
+_SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
+
+
+def _is_told_by_sign(prefixed: exp.Expr) -> bool:
+    """Return whether a number with a sign is something else without: the first output, or another key of its own.
+
+    ORDER BY (+ 1)    GROUP BY GROUPING SETS ((x), ((+ x)))
+    """
+    if prefixed.args["operator"] in PREFIXES:
+        return False
+    if prefixed.find_ancestor(*_SETS, exp.Select) is not prefixed.parent_select:
+        return True
+    around = prefixed.parent
+    while isinstance(around, (exp.Paren, exp.Tuple)):
+        around = around.parent
+    return isinstance(around, _LISTS) and isinstance(prefixed.this.unnest(), exp.Literal)
 
 
 def _with_names_of_prefixes(tree: exp.Query) -> None:
