@@ -126,10 +126,11 @@ def _writes_nothing(text: str) -> bool:
 
 def _into(query: str) -> tuple[int, int] | None:
     """Return where INTO and its table stand; None where a query makes no table."""
-    reader = Reader(query)
+    reader, before = Reader(query), ""
     while not reader.is_at_end:
-        start = reader.token.start
-        if reader.skip("into"):
+        start, named = reader.token.start, before in ("as", ".")  # a column may be called so
+        before = reader.word
+        if not named and reader.skip("into"):
             reader.skip("temp", "temporary", "unlogged")
             reader.skip("table")
             end = reader.token.end
