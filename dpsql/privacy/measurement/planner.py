@@ -746,6 +746,13 @@ def _with_sets(plan: MeasurementPlan, sets: tuple[Set, ...]) -> MeasurementPlan:
             because="grouping-sets-add-up",
             hint="Ask for each level with a GROUP BY of its own.",
         )
+    exprs = [key.expr for key in plan.groups.keys]
+    if len({*exprs}) < len(exprs) and any(isinstance(output, GroupingOutput) for output in plan.outputs):
+        raise Unsupported(
+            "GROUPING() is not supported where two keys are one column",
+            because="grouping-of-one-column",
+            hint="Leave one of them out of GROUP BY.",
+        )
     return replace(plan, sets=sets)
 
 

@@ -18,7 +18,7 @@ from dpsql.rewrite.analysis.keys import Key, key_of, selected_key
 from dpsql.rewrite.functions.function import Cell, EvaluateRule, order_of, too_many
 from dpsql.rewrite.functions.logical import equation
 from dpsql.rewrite.functions.table import function_of, integral
-from dpsql.rewrite.functions.temporal import truncated_time
+from dpsql.rewrite.functions.temporal import before_relabel, truncated_time
 from dpsql.rewrite.ir.calendar import DAY, UNITS, step, truncate
 from dpsql.rewrite.ir.constant_table import DeferredTable
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Ref, TimeField, both, conjuncts, refs, walk
@@ -121,7 +121,7 @@ def cases_of(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None
         low, high = math.ceil(ref_facts.interval.low), math.floor(ref_facts.interval.high)
         if ref.type.is_integer or ref.type is SqlType.DATE:
             cases = range(low, high + 1)
-        elif ref.type is SqlType.TIMESTAMP:
+        elif ref.type in (SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ):
             unit = min((unit for expr in exprs for unit in _units(expr, ref)), key=UNITS.index, default=_LONGEST)
             # Hours of the week are the same in each week: eight days of a year of data are enough to see all of them.
             if all(_comes_again(expr, ref) for expr in exprs):
@@ -138,7 +138,7 @@ def _comes_again(expr: Expr, ref: Ref) -> bool:
     Then it has all its values within any week, and has them again in every other one.
     """
     match expr:
-        case Apply(option=TimeField(name=field), args=(inside,)) if inside == ref:
+        case Apply(option=TimeField(name=field), args=(inside,)) if _in_utc(inside) == ref:
             return field in _WEEKLY
         case Apply():
             return all(_comes_again(arg, ref) for arg in expr.args)
@@ -151,9 +151,11 @@ def _comes_again(expr: Expr, ref: Ref) -> bool:
 def _units(expr: Expr, ref: Ref) -> Iterator[str]:
     """Yield the units of time within which an expression is the same, by the places where it reads a column."""
     match expr:
-        case Apply() if _compared(expr) == ref:
+        case Apply() if _in_utc(_compared(expr)) == ref:
             pass
-        case Apply(args=(inside, *_)) if inside == ref and (unit := function_of(expr).granule(expr)) is not None:
+        case Apply(args=(inside, *_)) if (
+            _in_utc(inside) == ref and (unit := function_of(expr).granule(expr)) is not None
+        ):
             yield unit
         case Apply():
             for arg in expr.args:
@@ -164,6 +166,13 @@ def _units(expr: Expr, ref: Ref) -> Iterator[str]:
             pass
 
 
+def _in_utc(expr: Expr | None) -> Expr | None:
+    """Return a time without what only says of which type it is."""
+    while expr is not None and (before := before_relabel(expr)) is not None:
+        expr = before
+    return expr
+
+
 def _compared(expr: Apply) -> Expr | None:
     """Return what is compared with constants alone."""
     condition = function_of(expr).condition
@@ -172,7 +181,7 @@ def _compared(expr: Apply) -> Expr | None:
 
 def _compared_with(expr: Expr, ref: Ref) -> Iterator[int]:
     """Yield the times with which a plain column is compared."""
-    if isinstance(expr, Apply) and _compared(expr) == ref:
+    if isinstance(expr, Apply) and _in_utc(_compared(expr)) == ref:
         yield from (int(arg.value) for arg in expr.args if isinstance(arg, Const) and isinstance(arg.value, int))
     elif isinstance(expr, Apply):
         for arg in expr.args:

@@ -420,6 +420,13 @@ def _put_in_place(select: exp.Select, item: exp.Expr, ctes: Mapping[str, exp.CTE
     name = fold(alias.this)
     columns = {as_: fold(output.unalias().this) for as_, output in zip(names, query.expressions, strict=False)}
     ours = [column for column in every(select, exp.Column) if fold(column.args.get("table")) == name]
+    group = select.args.get("group")
+    if (
+        group is not None
+        and len({*columns.values()}) < len(columns)
+        and holds(group, exp.Rollup, exp.Cube, exp.GroupingSets)
+    ):
+        return  # of two keys that are one column each has sets without the other
     if len(columns) < len(query.expressions) or any(fold(column.this) not in columns for column in ours):
         return  # names that are two columns', or the row as a whole
     for column in ours:

@@ -57,6 +57,30 @@ def test_made_up_statements_in_one_ledger(first: int, pair: tuple[Client, Client
     assert read or first
 
 
+def test_days_of_moments_tell_what_days_of_times_do(pair: tuple[Client, Client]) -> None:
+    """Months, weeks and ranges of a time with a zone, by a clock that is UTC's."""
+    reading, alone = pair
+    ask = "SELECT {}, count(*), sum(minutes) FROM calls WHERE minutes > -3{} GROUP BY 1 ORDER BY 1"
+    reading.ask(ask.format("date_trunc('day', ended)", ""))
+    charges = reading.charges
+    for key in (
+        "date_trunc('week', ended)",
+        "ended::date",
+        "extract(dow FROM ended)",
+        "date_trunc('month', ended)::date",
+    ):
+        for part in ("", " AND ended >= '2019-03-04'", " AND date_trunc('day', ended) < '2019-03-10'"):
+            sql = ask.format(key, part)
+            answer, expected = reading.ask(sql), alone.ask(sql, _OFF)
+            assert [row[0] for row in answer.rows] == [row[0] for row in expected.rows], sql
+            assert all(
+                _alike(a, b)
+                for own, other in zip(answer.rows, expected.rows, strict=True)
+                for a, b in zip(own, other, strict=True)
+            )
+    assert reading.charges == charges
+
+
 def _compare(statement: Written, answer: Answer, expected: Answer) -> None:
     """Compare group by group: the noise of two answers is not one, and what has a row or none may be NULL in either."""
     assert (answer.names, answer.types) == (expected.names, expected.types)
