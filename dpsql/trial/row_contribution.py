@@ -447,7 +447,7 @@ _OF_WINDOWS = frozenset(
     "ConcatWs CumeDist DenseRank FirstValue Lag LastValue Lead MD5 NthValue Ntile PercentRank Rank RowNumber".split()
 )
 _CALLED = frozenset(
-    "age epoch_us gcd hashint8 int4send lcm list_extract list_position round_even to_microseconds".split()
+    "age epoch_us gcd hashint8 int4send lcm list_extract list_position printf round_even to_microseconds".split()
 )
 """The functions that are read: the same for the same row in each scan, and one value, as no window and no list of rows is."""
 _PARTS: Mapping[type[exp.Expr], frozenset[str]] = {

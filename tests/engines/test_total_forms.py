@@ -190,6 +190,7 @@ CASES: dict[str, list[Expr]] = {
     "to_integer": _of("to_integer", [ref for ref in DOUBLES if ref.name != "wide"], BIGINT),
     "to_double": _of("to_double", NUMBERS, DOUBLE),
     "to_single": _of("to_single", NUMBERS, SqlType.REAL),
+    "to_decimal": _of("to_decimal", [REF["r"], *_of("to_single", SMALL, SqlType.REAL)], NUMERIC, [Digits(6)]),
     "date_trunc": _of("date_trunc", TIMES, SqlType.TIMESTAMP, [Unit(name) for name in UNITS]),
     "extract": _of("extract", TIMES, NUMERIC, [TimeField(name) for name in sorted(FIELDS)]),
     "shift": _of("shift", TIMES, SqlType.TIMESTAMP, tuple(SPANS)),

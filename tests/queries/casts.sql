@@ -26,6 +26,14 @@ SELECT sum(fare::numeric(5, 1)), count(*) FILTER (WHERE tip::numeric(4, 0) = -3)
 --> answered, 1 measurement
 SELECT tip::numeric(4) AS tip, count(*) FROM rides GROUP BY 1;
 
+-- a real has 6 digits as a numeric
+--> answered, 1 measurement
+SELECT count(*) FILTER (WHERE weight::numeric = 0.1), count(*) FILTER (WHERE weight::numeric * 10 >= 3), sum(weight::numeric(6, 1)) FROM rides;
+
+-- a real with the digits of a numeric is cut off for a key
+--> answered, 1 measurement
+SELECT floor(weight::numeric * 100) / 10 AS w, count(*) FROM rides GROUP BY 1;
+
 -- numeric(p, s) of whole numbers
 --> answered, 1 measurement
 SELECT sum(seats::numeric(4, 2)), avg(age::decimal(5, 1)) FROM rides;

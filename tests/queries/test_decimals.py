@@ -1,8 +1,9 @@
 """Decimals that are computed are compared and cut off as PostgreSQL does it, which has all their digits."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from math import ceil, floor, trunc
 from pathlib import Path
@@ -187,6 +188,69 @@ def test_real_has_single_precision(dialect: str, policy: Policy, world: World, t
     for condition, number in _SINGLES:
         ((found,),) = unnoised(f"SELECT count(*) FROM rides WHERE {condition}", policy, world, tiny[dialect]).values()
         assert found == number, condition
+
+
+_WEIGHTS = [Decimal(n) / 1000 for n in range(-300, 1000)]
+_OF_DECIMALS_OF_SINGLES: list[tuple[str, Callable[[Decimal], object]]] = [
+    ("weight::numeric = 0.29", lambda w: w == _D("0.29")),
+    ("weight::numeric >= 0.65", lambda w: w >= _D("0.65")),
+    ("weight::numeric IN (0.1, -0.1, 0.3)", lambda w: w in (_D("0.1"), _D("-0.1"), _D("0.3"))),
+    ("weight::numeric * 100 = 29", lambda w: w == _D("0.29")),
+    ("weight::numeric * 1.1 <= 0.319", lambda w: w <= _D("0.29")),
+    ("-weight::numeric * 100 > 28.9", lambda w: w < _D("-0.289")),
+    ("weight::decimal(10, 2) = 0.29", lambda w: _D("0.285") <= w < _D("0.295")),
+    ("round(weight::numeric, 2) = -0.29", lambda w: _D("-0.295") < w <= _D("-0.285")),
+    ("weight::float8 = 0.29", lambda _: False),
+    ("weight::float8::numeric = 0.29", lambda _: False),
+    ("(weight + weight)::numeric = 0.58", lambda w: w == _D("0.29")),
+    ("floor(weight::numeric * 100) = 29", lambda w: floor(w * 100) == 29),
+    ("ceil(weight::numeric * 1000) = 290", lambda w: w == _D("0.29")),
+    ("CASE WHEN weight > 0 THEN weight END::numeric = 0.29", lambda w: w == _D("0.29")),
+]
+
+_KEYS_OF_SINGLES: list[tuple[str, Callable[[Decimal], object]]] = [
+    ("round(weight::numeric, 1)", lambda w: _rounded(w, 1)),
+    ("weight::numeric(5, 2)", lambda w: _rounded(w, 2)),
+    ("floor(weight::numeric * 100)", lambda w: floor(w * 100)),
+    ("weight::numeric", lambda w: w),
+]
+"""The last one where the column has a step."""
+
+
+@pytest.mark.parametrize("step", [None, Fraction(1, 1000)])
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_the_decimal_of_a_single_has_six_digits(
+    dialect: str, step: Fraction | None, policy: Policy, world: World, tiny: Engines
+) -> None:
+    """0.29 as a `real` is 0.28999999165534973, and as the `numeric` of that 0.29: with a step that is declared or without."""
+    near = _with_weights(policy, step)
+    tiny[dialect].fill("rides", [])
+    rows = "i, CAST(CAST(i - 301 AS DECIMAL(12, 4)) / 1000 AS REAL)"
+    tiny[dialect].execute(
+        f"INSERT INTO rides (rider, weight) SELECT {rows} FROM generate_series(1, {len(_WEIGHTS)}) AS t(i)"
+    )
+    for condition, holds in _OF_DECIMALS_OF_SINGLES:
+        ((found,),) = unnoised(f"SELECT count(*) FROM rides WHERE {condition}", near, world, tiny[dialect]).values()
+        assert found == sum(1 for w in _WEIGHTS if holds(w)), condition
+        summed = f"SELECT sum(CASE WHEN {condition} THEN 1 ELSE 0 END) FROM rides"
+        ((found,),) = unnoised(summed, near, world, tiny[dialect]).values()
+        assert found == sum(1 for w in _WEIGHTS if holds(w)), condition
+    for key, of_weight in _KEYS_OF_SINGLES[: None if step else -1]:
+        groups = unnoised(f"SELECT {key}, count(*) FROM rides GROUP BY 1", near, world, tiny[dialect])
+        found_groups = {Fraction(str(shown)): number for (shown,), (number,) in groups.items() if number}
+        assert found_groups == Counter(Fraction(str(of_weight(w))) for w in _WEIGHTS), key
+    ((total,),) = unnoised("SELECT sum(weight::numeric) FROM rides", near, world, tiny[dialect]).values()
+    assert total == pytest.approx(float(sum(_WEIGHTS)), abs=1e-4)
+
+
+def _with_weights(policy: Policy, step: Fraction | None) -> Policy:
+    column = replace(policy.tables["rides"].columns["weight"], bounds=Interval.of(-1, 1), step=step)
+    columns = {**policy.tables["rides"].columns, "weight": column}
+    return replace(policy, tables={**policy.tables, "rides": replace(policy.tables["rides"], columns=columns)})
+
+
+def _rounded(number: Decimal, digits: int) -> Decimal:
+    return number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
 
 
 def test_distinct_decimals_are_as_many_as_there_are(policy: Policy, world: World, tiny: Engines) -> None:

@@ -42,6 +42,7 @@ PROVED = (
     "SELECT late, sum(DISTINCT stars) FROM rides GROUP BY 1",
     "SELECT late, count(DISTINCT rider) FROM rides GROUP BY 1",
     "SELECT late, count(*), sum(fare), sum(price) FROM rides GROUP BY 1",
+    "SELECT late, count(*) FILTER (WHERE weight::numeric * 10 > 3) FROM rides GROUP BY 1",
 )
 NOT_READ = (of_the_heart.MEDIAN,)
 

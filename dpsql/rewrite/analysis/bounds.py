@@ -15,7 +15,7 @@ from dpsql.rewrite.dialects.base import TINY
 from dpsql.rewrite.functions.arithmetic import widen
 from dpsql.rewrite.functions.function import LARGEST, Condition, FloatRange, first_argument
 from dpsql.rewrite.functions.logical import branches, is_whole, number_of
-from dpsql.rewrite.functions.table import decimals_computed, describe, function_of
+from dpsql.rewrite.functions.table import decimals_computed, describe, function_of, is_short_product
 from dpsql.rewrite.ir.calendar import DATES, MOMENTS
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Env, Expr, Facts, Ref, Results, conjuncts, refs, walk
 
@@ -118,6 +118,8 @@ _EXACT = 2**53
 _DECIMALS, _SHORT = 10**6, 10**9
 """A number of six decimals below that has fifteen digits at most, and two such are told apart in double precision."""
 _BITS = {SqlType.SMALLINT: 15, SqlType.INTEGER: 31}
+_NEAR = Fraction(1, 10**14)
+"""More than products of decimals are beside what they are settled as, relative to it."""
 _ENDLESS = 10**300
 """No number of an engine's is larger."""
 
@@ -303,14 +305,28 @@ def _narrowed(about: Expr, about_facts: Facts | None, bound: Interval, *, strict
         return replace(about_facts, nullable=False) if about_facts.interval is None else None
     if is_whole(about):
         return replace(about_facts, nullable=False, interval=interval)
-    decimals = decimals_computed(about)
-    # Computed decimals are settled before they are compared: those that are kept lie a little beside a decimal in the bound.
-    computed = _compared(bound, strict=strict) if decimals is None else beside(bound, decimals, strict=strict)
+    computed = _as_computed(about, bound, strict=strict)
     if computed is None:
         return None
     before = about_facts.float_range or (as_read(about_facts.interval, about.type) if isinstance(about, Ref) else None)
     within = computed if before is None else before.meet(computed)
     return None if within is None else replace(about_facts, nullable=False, interval=interval, float_range=within)
+
+
+def _as_computed(about: Expr, bound: Interval, *, strict: bool) -> Interval | None:
+    """Return where what an engine finds within a bound is, as it computes it.
+
+    Computed decimals are settled before they are compared: those that are kept lie a little beside a decimal in the bound.
+    """
+    if is_short_product(about):
+        return beside_product(bound)
+    decimals = decimals_computed(about)
+    return _compared(bound, strict=strict) if decimals is None else beside(bound, decimals, strict=strict)
+
+
+def beside_product(bound: Interval) -> Interval:
+    """Return where products of decimals are, as an engine computes them, that are within a bound."""
+    return Interval(bound.low - abs(bound.low) * _NEAR, bound.high + abs(bound.high) * _NEAR)
 
 
 def beside(bound: Interval, decimals: int, *, strict: bool = False) -> Interval | None:

@@ -74,6 +74,44 @@ class Forms:
     as_a_whole: str
 
 
+SINGLE_DIGITS, PRODUCT_DIGITS = 6, 14
+"""The digits in all that a `real` has as a `numeric`, and those by which products of such decimals are settled."""
+_EXACT_PRODUCTS, _SAFE_QUOTIENTS = 12, 13
+"""The powers of ten up to which numbers in single precision are multiplied exactly, and divided without a wrong half."""
+
+
+def single_by_powers(dialect: "Dialect", x: str, written: str, power_of_ten: str, *, large: bool) -> str:
+    """Return a number in single precision with 6 digits in all, halves to the even one; `written` is for what is too small.
+
+    0.29::real, whose double is 0.28999999165534973, has its first digit at 10^-1  →  round(x * 1e6) / 1e6
+
+    `large` says whether numbers from 10^6 on are computed, too.
+
+    Claim: it is the double that is nearest to C's `%.6g`. Proof: let 10^k ≤ |x| < 10^(k+1), and p = 5 − k. Where p is 0 to
+    12, x·10^p has the 24 bits of x and the 28 of 5^12 at most, so that it is exact; it is rounded to n, halves to even; n
+    and 10^p are exact, and their quotient is rounded once. Where −p is 1 to 13, x / 10^−p is below 10^6. A half h between
+    two whole numbers is one in double precision, and rounding keeps the order, so that n can only be wrong if x / 10^−p is
+    not h, and comes out as h. But what x and h·10^−p differ by is a multiple of the unit of x or of 2^(−p−1), whichever is
+    less, and both are more than 2^−53 of x. Again n and 10^−p are exact, and their product is rounded once. Where the
+    logarithm, which errs by less than 1e-9, comes out on the other side of a whole number k, x is so near to 10^k that
+    either p makes this of it. Any other number is written. ∎
+    """
+    size = f"abs({x}) + {dialect.cast(f'{x} = {dialect.double(Fraction(0))}', SqlType.DOUBLE)}"  # of 0 it is 1
+    place = dialect.nearest(
+        f"{SINGLE_DIGITS - 1} - {dialect.floor(dialect.log10(size))}", SqlType.BIGINT, most=10**SINGLE_DIGITS
+    )
+
+    def whole(number: str) -> str:
+        return dialect.nearest(number, SqlType.BIGINT, most=10**SINGLE_DIGITS)
+
+    power = dialect.entry(place, 0, [power_of_ten.format(p) for p in range(_EXACT_PRODUCTS + 1)])
+    small = f"{whole(f'{x} * {power}')} / {power}"
+    if not large:
+        return f"coalesce({small}, {written})"
+    power = dialect.entry(place, -_SAFE_QUOTIENTS, [power_of_ten.format(p) for p in range(_SAFE_QUOTIENTS, 0, -1)])
+    return f"coalesce({small}, {whole(f'{x} / {power}')} * {power}, {written})"
+
+
 # 7, "7" and 7.00 are whole numbers; 7.5 and 7e3 are none.
 WHOLE_IN_JSON = "^([+-]?[0-9]{1,18})(?:[.]0{0,9})?$"
 """Whole numbers in JSON, as numbers or as texts, and what of them is read: of so many digits 64 bits hold all."""
@@ -233,6 +271,13 @@ class Dialect(ABC):
     def log10(self, text: str) -> str:
         """Return the logarithm of a positive number."""
         return self.forms.log10.format(text)
+
+    @abstractmethod
+    def significant(self, text: str, digits: int) -> str:
+        """Return a number in double precision with so many digits in all, halves to the even one: PostgreSQL's decimal of it.
+
+        6 digits are asked of numbers in single precision, and `PRODUCT_DIGITS` of what is a little beside a decimal of fewer.
+        """
 
     @abstractmethod
     def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:

@@ -12,11 +12,13 @@ from dpsql.rewrite.dialects.base import (
     DATE_IN_JSON,
     MOMENT_IN_JSON,
     NUMBER_IN_JSON,
+    SINGLE_DIGITS,
     WHOLE_IN_JSON,
     Dialect,
     Forms,
     PostgresFunctions,
     StoredTypes,
+    single_by_powers,
 )
 from dpsql.rewrite.ir.calendar import ERAS
 
@@ -208,6 +210,11 @@ class DuckDbDialect(PostgresFunctions):
         """Return a cast, which rounds so, and fails at no number that DuckDB might compute of a row that is left out."""
         del most
         return f"TRY_{self.cast(text, type_)}"
+
+    def significant(self, text: str, digits: int) -> str:
+        """Return what it is written as; of most numbers in single precision it is computed, in a sixth of the time."""
+        written = f"TRY_CAST(printf('%.{digits}g', {text}) AS DOUBLE)"
+        return single_by_powers(self, text, written, "1e{}", large=False) if digits == SINGLE_DIGITS else written
 
     def narrowed(self, text: str, low: int, high: int) -> str:
         """Return the number in 8 or 16 bits if they hold it: DuckDB then groups by an array."""

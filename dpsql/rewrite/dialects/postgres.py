@@ -13,6 +13,7 @@ from dpsql.rewrite.dialects.base import (
     DATE_IN_JSON,
     MOMENT_IN_JSON,
     NUMBER_IN_JSON,
+    SINGLE_DIGITS,
     WHOLE_IN_JSON,
     Dialect,
     Forms,
@@ -33,6 +34,9 @@ _TYPES: Mapping[SqlType, str] = {
 }
 """The types in which values are computed, where they have other names."""
 _MOMENTS = frozenset({"timestamp without time zone", "timestamp with time zone"})
+_LEAST_SINGLE, _LARGEST_SINGLE = Fraction(1, 2**149), Fraction((2**24 - 1) * 2**104)
+"""The numbers of single precision next to 0 and to infinity."""
+_LARGEST_NUMBER = Fraction(10) ** 300
 _HASHED = frozenset({SqlType.NUMERIC, SqlType.DATE, SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ})
 """Types, besides whole numbers and texts, whose equal values have one text, or one in double precision."""
 
@@ -103,6 +107,17 @@ class PostgresDialect(PostgresFunctions, PlainForms):
     def stored_number(self, column: str, *, representable: bool) -> str:
         """Return a cast, or its total form for numerics without a length: those may be beyond double precision."""
         return f"{column}::float8" if representable else _any_numeric(column)
+
+    def significant(self, text: str, digits: int) -> str:
+        """Return PostgreSQL's own cast to `numeric`: of 6 digits that of a `real`, and of 15 that of double precision.
+
+        A decimal of 13 digits is the same in 15. Neither cast is asked of what is 0 as a `real`, or beyond.
+        """
+        if digits == SINGLE_DIGITS:
+            room, real = f"{self.double(_LEAST_SINGLE)} AND {self.double(_LARGEST_SINGLE)}", f"({text})::float4"
+        else:
+            room, real = f"{self.double(1 / _LARGEST_NUMBER)} AND {self.double(_LARGEST_NUMBER)}", f"({text})"
+        return f"(CASE WHEN abs({text}) BETWEEN {room} THEN {real}::numeric::float8 ELSE {text} END)"
 
     def stored_single(self, column: str) -> str:
         """Return a cast there and back, of what has a place in single precision: the rest would fail."""

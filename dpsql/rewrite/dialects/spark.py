@@ -10,7 +10,7 @@ from typing import Literal
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import Dialect, Forms, PlainForms, StoredTypes
+from dpsql.rewrite.dialects.base import SINGLE_DIGITS, Dialect, Forms, PlainForms, StoredTypes, single_by_powers
 from dpsql.rewrite.ir.calendar import DAY, ERAS
 from dpsql.rewrite.ir.expr import IntervalValue
 
@@ -147,6 +147,11 @@ class SparkDialect(PlainForms):
         # whole number by the processor, to even where it is a tie.
         rounded = f"({text}) + {_SHIFT} - {_SHIFT}" if most < _SHIFTABLE else self.round_to_even(text)
         return self.cast(rounded, type_)
+
+    def significant(self, text: str, digits: int) -> str:
+        """Return what it is written as; Java rounds halves up, but only numbers in single precision have them: computed."""
+        written = f"CAST(format_string('%.{digits - 1}e', {text}) AS DOUBLE)"
+        return single_by_powers(self, text, written, "1e{}D", large=True) if digits == SINGLE_DIGITS else written
 
     def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:
         """Refuse: Spark has none."""

@@ -15,7 +15,7 @@ from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.policy.model import Column, SqlType, Value, in_single_precision
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
-from dpsql.rewrite.dialects.base import Dialect
+from dpsql.rewrite.dialects.base import PRODUCT_DIGITS, Dialect
 from dpsql.rewrite.emit.kept_columns import KeptColumns, nothing_kept
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.logical import are_exact_numbers, equation
@@ -25,6 +25,7 @@ from dpsql.rewrite.functions.table import (
     decimals_of,
     function_of,
     integral,
+    is_short_product,
     is_single_computed,
     step_of,
 )
@@ -355,6 +356,8 @@ class Emitter:
         text, decimals = self.sql(arg, computed=computed), decimals_computed(arg)
         if is_single_computed(arg):
             return TABLE["to_single"].emit([text], Apply("to_single", (arg,), SqlType.REAL), self.dialect)
+        if is_short_product(arg):
+            return self.dialect.significant(text, PRODUCT_DIGITS)
         if decimals is None or not self._has_room(arg, decimals):
             return text
         return f"({self._multiple(text, decimals)} / 1e{decimals})"

@@ -296,6 +296,21 @@ def _single_interval(intervals: Sequence[Interval | None], _: Apply) -> Interval
     return Interval(in_single_precision(given[0].low), in_single_precision(given[0].high))
 
 
+def significant(x: Fraction, apply: Apply) -> Fraction:
+    """Return a number as the decimal of so many digits that PostgreSQL makes of it: halves become even."""
+    return Fraction(f"{float(x):.{option(apply, Digits).number - 1}e}")
+
+
+def _decimal_interval(intervals: Sequence[Interval | None], apply: Apply) -> Interval | None:
+    given = all_given(intervals)
+    return Interval(significant(given[0].low, apply), significant(given[0].high, apply)) if given else None
+
+
+def _decimal_value(args: Sequence[Value | None], apply: Apply) -> Value | None:
+    (x,) = args
+    return None if x is None else simplest(significant(Fraction(x), apply))
+
+
 def _sign(args: Sequence[str], apply: Apply, dialect: Dialect) -> str:
     return f"CAST(sign({args[0]}) AS {'BIGINT' if apply.type.is_integer else dialect.double_type})"
 
@@ -455,6 +470,19 @@ ARITHMETIC: tuple[Function, ...] = (
         computed=of_numbers(in_single_precision),
         float_range=FloatRange(jumps=True),
         describe=first_argument,
+    ),
+    # Claim: no unit can move a sum further by it. It makes one number of one number, of the same row, and what is summed is
+    # clamped to its interval after it. Rounding never falls, so that the ends of the argument's interval, rounded, hold it.
+    Function(
+        "to_decimal",
+        "r::numeric",
+        lambda args, apply, dialect: dialect.significant(args[0], option(apply, Digits).number),
+        _decimal_interval,
+        computed=_decimal_value,
+        float_range=FloatRange(jumps=True),
+        describe=first_argument,
+        settles=True,
+        note="of a `real`: the decimal of 6 digits",
     ),
 )
 

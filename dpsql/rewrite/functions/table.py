@@ -6,17 +6,20 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.policy.model import SqlType
+from dpsql.rewrite.dialects.base import PRODUCT_DIGITS
 from dpsql.rewrite.functions.arithmetic import ANALYTIC, ARITHMETIC, ROUNDING
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.logical import COMPARISONS, LOGIC
 from dpsql.rewrite.functions.temporal import DAY_TIMES, SPANS, TIMES
 from dpsql.rewrite.functions.text import ANY_TEXTS, CUTS, MAPS, PATTERNS
 from dpsql.rewrite.functions.whole_numbers import WHOLE
-from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref
+from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Ref, option
 
 CONDITIONS = (*COMPARISONS, *LOGIC, *PATTERNS)
 NUMBERS = (*ARITHMETIC, *ROUNDING, *ANALYTIC, *WHOLE)
 _MOST_DECIMALS = 12
+_MOST_ROUNDINGS = 4
+"""Of half a unit of double precision each, and a last one: 5 units in 10^16 are less than a half of the 15th digit."""
 _SCALE = re.compile(r"numeric\(\d+,(\d+)\)")
 TABLE: Mapping[str, Function] = {
     f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *DAY_TIMES, *SPANS, *MAPS, *CUTS, *ANY_TEXTS)
@@ -71,6 +74,43 @@ def decimals_computed(expr: Expr) -> int | None:
         return None
     step = step_of(expr)
     return None if not step else decimals_of(step)
+
+
+def is_short_product(expr: Expr) -> bool:
+    """Return whether values of `numeric` are products of decimals of few digits, which may have any number after the point.
+
+    r::numeric * 100 has 7 digits at most, and engines compute what is less than 5 units in 10^16 beside it.
+    """
+    short = _short(expr) if expr.type is SqlType.NUMERIC and _is_rounded(expr) and step_of(expr) is None else None
+    return short is not None and short[0] < PRODUCT_DIGITS and short[1] <= _MOST_ROUNDINGS
+
+
+def _short(expr: Expr) -> tuple[int, int] | None:
+    """Return how many digits a decimal has in all, at most, and how often it was rounded in double precision."""
+    match expr:
+        case Const(value=int() | Fraction() as value):
+            decimals = decimals_of(abs(Fraction(value)))
+            if decimals is None:
+                return None
+            digits = str(abs(int(Fraction(value) * 10**decimals))).rstrip("0")
+            return len(digits), int(Fraction(float(value)) != value)
+        case Apply(op="to_decimal"):
+            return option(expr, Digits).number, 1
+        case Apply(op="mul" | "neg" | "abs"):
+            parts = [_short(arg) for arg in expr.args]
+            known = [part for part in parts if part is not None]
+            if len(known) < len(parts):
+                return None
+            return sum(digits for digits, _ in known), sum(n for _, n in known) + len(parts) - 1
+        case _:
+            return None
+
+
+def is_real(expr: Expr) -> bool:
+    """Return whether a number is a `real` in PostgreSQL: so are sums and products of these, in double precision here."""
+    return expr.type is SqlType.REAL or (
+        isinstance(expr, Apply) and expr.op in _ROUNDED and expr.type.is_float and all(map(is_real, expr.args))
+    )
 
 
 def is_single_computed(expr: Expr) -> bool:

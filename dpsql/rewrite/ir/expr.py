@@ -71,7 +71,7 @@ class TimeField:
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """How many digits after the point ROUND leaves; negative for places before it."""
+    """How many digits after the point ROUND leaves; negative for places before it. Of a decimal, how many it has in all."""
 
     number: int
 

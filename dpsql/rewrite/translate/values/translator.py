@@ -12,8 +12,9 @@ from sqlglot import exp
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import require_interval
+from dpsql.rewrite.dialects.base import SINGLE_DIGITS
 from dpsql.rewrite.functions.function import Function
-from dpsql.rewrite.functions.table import NUMBERS
+from dpsql.rewrite.functions.table import NUMBERS, decimals_of, is_real, step_of
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Bins, Buckets, Const, Digits, Expr, Facts, IntervalValue, TimeField, Unit
@@ -89,7 +90,7 @@ def cast(t: Translator, node: exp.Expr) -> Operand:
     if lengths or "(" in name:
         return _with_length(t, node, arg, target, lengths)
     clocked = inside is None and target.is_temporal and target is not SqlType.TIMESTAMPTZ
-    result = _cast(on_session_clock(t, arg, node) if clocked else arg, target)
+    result = _cast(t, on_session_clock(t, arg, node) if clocked else arg, target)
     return result if result is not None else through_shadow(t, node)
 
 
@@ -126,7 +127,7 @@ def _rounded(t: Translator, node: exp.Cast, arg: Expr, digits: int, scale: int) 
     """
     if digits > _MOST_DIGITS or scale > digits:
         return _lost(node, f"numbers are computed with {_MOST_DIGITS} digits here")
-    number = arg if arg.type is SqlType.NUMERIC else Apply("to_double", (arg,), SqlType.NUMERIC)
+    number = arg if arg.type is SqlType.NUMERIC else _to_numeric(t, arg)
     whole = arg.type.is_integer
     rounded = number if whole else Apply("round", (number,), SqlType.NUMERIC, Digits(scale) if scale else None)
     if require_interval(rounded, t.facts_of(rounded)).magnitude >= Fraction(10) ** (digits - scale):
@@ -155,7 +156,24 @@ def _to_fraction(t: Translator, node: exp.Cast, moment: Expr, digits: int) -> Ex
     return Apply("date_bin", (later,), SqlType.TIMESTAMP, Bins(size, 0))
 
 
-def _cast(arg: Expr, target: SqlType) -> Expr | None:
+def _to_numeric(t: Translator, arg: Expr) -> Expr:
+    """Return a number as the decimal that PostgreSQL makes of it: of single precision that of 6 digits.
+
+    r::numeric  →  to_decimal(r, 6); of hundredths up to 1,000, as its column declares them, round(r, 2), which is the same
+    """
+    number = Apply("to_double", (arg,), SqlType.NUMERIC)
+    if not is_real(arg):
+        return number
+    arg = arg if arg.type is SqlType.REAL else Apply("to_single", (arg,), SqlType.REAL)
+    step = step_of(arg)
+    decimals = decimals_of(step) if step else None
+    interval = None if decimals is None else t.facts_of(arg).interval
+    if decimals is not None and interval is not None and interval.magnitude * 10**decimals <= 10**SINGLE_DIGITS:
+        return Apply("round", (number,), SqlType.NUMERIC, Digits(decimals) if decimals else None)
+    return Apply("to_decimal", (arg,), SqlType.NUMERIC, Digits(SINGLE_DIGITS))
+
+
+def _cast(t: Translator, arg: Expr, target: SqlType) -> Expr | None:
     source = arg.type
     if source is target is SqlType.REAL and isinstance(arg, Apply):
         return Apply("to_single", (arg,), target)
@@ -169,6 +187,8 @@ def _cast(arg: Expr, target: SqlType) -> Expr | None:
         return Apply("to_integer", (arg,), SqlType.BIGINT)
     if target is SqlType.REAL and source.is_number:
         return Apply("to_single", (arg,), target)
+    if target is SqlType.NUMERIC and source.is_number:
+        return _to_numeric(t, arg)
     if target.is_number and not target.is_integer and source.is_number:
         return Apply("to_double", (arg,), target)
     if source is SqlType.BOOLEAN and target.is_integer:
