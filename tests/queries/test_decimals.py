@@ -190,6 +190,7 @@ def test_real_has_single_precision(dialect: str, policy: Policy, world: World, t
         assert found == number, condition
 
 
+_AROUND_0 = Interval.of(-1, 1)
 _WEIGHTS = [Decimal(n) / 1000 for n in range(-300, 1000)]
 _OF_DECIMALS_OF_SINGLES: list[tuple[str, Callable[[Decimal], object]]] = [
     ("weight::numeric = 0.29", lambda w: w == _D("0.29")),
@@ -201,6 +202,11 @@ _OF_DECIMALS_OF_SINGLES: list[tuple[str, Callable[[Decimal], object]]] = [
     ("weight::decimal(10, 2) = 0.29", lambda w: _D("0.285") <= w < _D("0.295")),
     ("round(weight::numeric, 2) = -0.29", lambda w: _D("-0.295") < w <= _D("-0.285")),
     ("weight::float8 = 0.29", lambda _: False),
+    ("(fare + 0.1::float8)::numeric = 0.3", lambda w: w == _D("0.2")),
+    ("-(fare + 0.1::float8)::numeric IN (-0.3, -0.8)", lambda w: w in (_D("0.2"), _D("0.7"))),
+    ("fare::numeric * 100 = 29", lambda w: w == _D("0.29")),
+    ("abs(fare::numeric) * 1000 > 289.9", lambda w: abs(w) >= _D("0.29")),
+    ("floor((fare * 3)::numeric * 10) = 6", lambda w: floor(w * 30) == 6),
     ("weight::float8::numeric = 0.29", lambda _: False),
     ("(weight + weight)::numeric = 0.58", lambda w: w == _D("0.29")),
     ("floor(weight::numeric * 100) = 29", lambda w: floor(w * 100) == 29),
@@ -219,15 +225,19 @@ _KEYS_OF_SINGLES: list[tuple[str, Callable[[Decimal], object]]] = [
 
 @pytest.mark.parametrize("step", [None, Fraction(1, 1000)])
 @pytest.mark.parametrize("dialect", ENGINES)
-def test_the_decimal_of_a_single_has_six_digits(
+def test_the_decimals_of_floats_are_those_of_postgres(
     dialect: str, step: Fraction | None, policy: Policy, world: World, tiny: Engines
 ) -> None:
-    """0.29 as a `real` is 0.28999999165534973, and as the `numeric` of that 0.29: with a step that is declared or without."""
+    """0.29 as a `real` is 0.28999999165534973, and as the `numeric` of that 0.29: with a step that is declared or without.
+
+    0.1 + 0.2 in double precision is 0.30000000000000004, and as a `numeric` 0.3.
+    """
     near = _with_weights(policy, step)
     tiny[dialect].fill("rides", [])
-    rows = "i, CAST(CAST(i - 301 AS DECIMAL(12, 4)) / 1000 AS REAL)"
+    number = "CAST(i - 301 AS DECIMAL(12, 4)) / 1000"
+    rows = f"i, CAST({number} AS REAL), CAST({number} AS DOUBLE PRECISION)"
     tiny[dialect].execute(
-        f"INSERT INTO rides (rider, weight) SELECT {rows} FROM generate_series(1, {len(_WEIGHTS)}) AS t(i)"
+        f"INSERT INTO rides (rider, weight, fare) SELECT {rows} FROM generate_series(1, {len(_WEIGHTS)}) AS t(i)"
     )
     for condition, holds in _OF_DECIMALS_OF_SINGLES:
         ((found,),) = unnoised(f"SELECT count(*) FROM rides WHERE {condition}", near, world, tiny[dialect]).values()
@@ -243,9 +253,25 @@ def test_the_decimal_of_a_single_has_six_digits(
     assert total == pytest.approx(float(sum(_WEIGHTS)), abs=1e-4)
 
 
-def _with_weights(policy: Policy, step: Fraction | None) -> Policy:
-    column = replace(policy.tables["rides"].columns["weight"], bounds=Interval.of(-1, 1), step=step)
-    columns = {**policy.tables["rides"].columns, "weight": column}
+@pytest.mark.parametrize("dialect", ENGINES)
+def test_the_group_of_the_bound_is_there(dialect: str, policy: Policy, world: World, tiny: Engines) -> None:
+    """0.29 * 100 in double precision is 28.999999999999996, of which floor made the last group."""
+    near = _with_weights(policy, None, Interval.of(0, "0.29"))
+    tiny[dialect].fill("rides", [])
+    number = "CAST(i - 1 AS DECIMAL(12, 4)) / 100"
+    rows = f"i, {number}, CAST({number} AS REAL), CAST({number} AS DOUBLE PRECISION)"
+    tiny[dialect].execute(
+        f"INSERT INTO rides (rider, price, weight, fare) SELECT {rows} FROM generate_series(1, 30) AS t(i)"
+    )
+    for number in ("price", "weight::numeric", "fare::numeric"):
+        groups = unnoised(f"SELECT floor({number} * 100), count(*) FROM rides GROUP BY 1", near, world, tiny[dialect])
+        assert {shown: rows for (shown,), (rows,) in groups.items() if rows} == dict.fromkeys(range(30), 1), number
+
+
+def _with_weights(policy: Policy, step: Fraction | None, bounds: Interval = _AROUND_0) -> Policy:
+    columns = dict(policy.tables["rides"].columns)
+    for name in ("weight", "fare", "price"):
+        columns[name] = replace(columns[name], bounds=bounds, step=Fraction(1, 100) if name == "price" else step)
     return replace(policy, tables={**policy.tables, "rides": replace(policy.tables["rides"], columns=columns)})
 
 

@@ -15,7 +15,7 @@ from dpsql.rewrite.dialects.base import TINY
 from dpsql.rewrite.functions.arithmetic import widen
 from dpsql.rewrite.functions.function import LARGEST, Condition, FloatRange, first_argument
 from dpsql.rewrite.functions.logical import branches, is_whole, number_of
-from dpsql.rewrite.functions.table import decimals_computed, describe, function_of, is_short_product
+from dpsql.rewrite.functions.table import decimals_computed, describe, digits_to_settle, function_of
 from dpsql.rewrite.ir.calendar import DATES, MOMENTS
 from dpsql.rewrite.ir.expr import TRUE, Apply, Const, Env, Expr, Facts, Ref, Results, conjuncts, refs, walk
 
@@ -119,7 +119,7 @@ _DECIMALS, _SHORT = 10**6, 10**9
 """A number of six decimals below that has fifteen digits at most, and two such are told apart in double precision."""
 _BITS = {SqlType.SMALLINT: 15, SqlType.INTEGER: 31}
 _NEAR = Fraction(1, 10**14)
-"""More than products of decimals are beside what they are settled as, relative to it."""
+"""More than decimals are beside what they are settled as by their digits in all, relative to it."""
 _ENDLESS = 10**300
 """No number of an engine's is larger."""
 
@@ -318,14 +318,14 @@ def _as_computed(about: Expr, bound: Interval, *, strict: bool) -> Interval | No
 
     Computed decimals are settled before they are compared: those that are kept lie a little beside a decimal in the bound.
     """
-    if is_short_product(about):
-        return beside_product(bound)
+    if digits_to_settle(about) is not None:
+        return beside_digits(bound)
     decimals = decimals_computed(about)
     return _compared(bound, strict=strict) if decimals is None else beside(bound, decimals, strict=strict)
 
 
-def beside_product(bound: Interval) -> Interval:
-    """Return where products of decimals are, as an engine computes them, that are within a bound."""
+def beside_digits(bound: Interval) -> Interval:
+    """Return where decimals that are settled by their digits in all are, as an engine computes them, within a bound."""
     return Interval(bound.low - abs(bound.low) * _NEAR, bound.high + abs(bound.high) * _NEAR)
 
 
@@ -438,7 +438,10 @@ def _applied(expr: Apply, env: Env) -> Facts:
             interval = function.interval_of_present(intervals, may_be_null)
         else:
             interval = function.interval(intervals, expr)
-        within = None if interval is None else computed_range(expr, [g.float_range for g in given], may_be_null)
+        ranges = [g.float_range for g in given]
+        if function.settles:
+            ranges = list(map(_settled_range, expr.args, given))
+        within = None if interval is None else computed_range(expr, ranges, may_be_null)
         anywhere = within if within is None else _anywhere(expr, given, within)
     except (OverflowError, ValueError, ZeroDivisionError):
         raise too_large(expr) from None
@@ -451,6 +454,16 @@ def _applied(expr: Apply, env: Env) -> Facts:
     ):
         raise too_large(expr)
     return Facts(nullable, interval, float_range=within, anywhere=None if anywhere == within else anywhere)
+
+
+def _settled_range(arg: Expr, arg_facts: Facts) -> Interval | None:
+    """Return where values are that are settled before something is computed of them.
+
+    price * 100 is 28.999999999999996 at most in double precision, where the price is 0.29 at most, and floor of it is 29.
+    """
+    within, interval = arg_facts.float_range, as_read(arg_facts.interval, arg.type)
+    settled = digits_to_settle(arg) is not None or decimals_computed(arg) is not None
+    return within.hull(interval) if settled and within is not None and interval is not None else within
 
 
 def _anywhere(expr: Apply, given: list[Facts], within: Interval) -> Interval | None:

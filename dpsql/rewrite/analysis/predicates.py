@@ -19,7 +19,7 @@ from dpsql.rewrite.analysis.bounds import as_read, facts, facts_if_possible, int
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
 from dpsql.rewrite.functions.function import Condition
 from dpsql.rewrite.functions.logical import branches, is_whole, number_of
-from dpsql.rewrite.functions.table import decimals_computed, function_of, is_short_product
+from dpsql.rewrite.functions.table import decimals_computed, digits_to_settle, function_of
 from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Ref, conjuncts, refs
 
@@ -105,8 +105,8 @@ def _range(expr: Expr, env: Env) -> Interval | None:
         within = facts(expr, env).float_range
     except DpsqlError:
         return None
-    if within is not None and is_short_product(expr):
-        return bounds.beside_product(within)
+    if within is not None and digits_to_settle(expr) is not None:
+        return bounds.beside_digits(within)
     decimals = decimals_computed(expr)
     # What is compared is the decimal that a number in double precision is a little beside.
     return within if within is None or decimals is None else bounds.beside(within, decimals)

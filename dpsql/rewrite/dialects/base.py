@@ -6,7 +6,7 @@ text is *total*: it can't fail for any rows, since an error that depends on data
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
@@ -74,8 +74,8 @@ class Forms:
     as_a_whole: str
 
 
-SINGLE_DIGITS, PRODUCT_DIGITS = 6, 14
-"""The digits in all that a `real` has as a `numeric`, and those by which products of such decimals are settled."""
+SINGLE_DIGITS, DOUBLE_DIGITS, PRODUCT_DIGITS = 6, 15, 14
+"""The digits in all that single and double precision have as a `numeric`, and by which products of decimals are settled."""
 _EXACT_PRODUCTS, _SAFE_QUOTIENTS = 12, 13
 """The powers of ten up to which numbers in single precision are multiplied exactly, and divided without a wrong half."""
 
@@ -110,6 +110,19 @@ def single_by_powers(dialect: "Dialect", x: str, written: str, power_of_ten: str
         return f"coalesce({small}, {written})"
     power = dialect.entry(place, -_SAFE_QUOTIENTS, [power_of_ten.format(p) for p in range(_SAFE_QUOTIENTS, 0, -1)])
     return f"coalesce({small}, {whole(f'{x} / {power}')} * {power}, {written})"
+
+
+def unless_short(dialect: "Dialect", x: str, nearest: Callable[[str], str], written: str) -> str:
+    """Return a number with 15 digits in all: itself, or what it is `written` as if it is none of few digits.
+
+    `nearest` returns the whole number next to one in double precision.
+
+    Claim: a number that is n / 10^6, with n below 10^15, stays itself. Proof: the quotient is rounded once, so that it is
+    the double nearest to a decimal of 15 digits, and no other decimal of 15 digits is as near to it. ∎
+    """
+    billion, million = dialect.double(Fraction(10**9)), dialect.double(Fraction(10**6))
+    short = f"{nearest(f'{x} * {million}')} / {million} = {x}"
+    return f"(CASE WHEN abs({x}) >= {billion} THEN {written} WHEN {short} THEN {x} ELSE {written} END)"
 
 
 # 7, "7" and 7.00 are whole numbers; 7.5 and 7e3 are none.
@@ -276,7 +289,7 @@ class Dialect(ABC):
     def significant(self, text: str, digits: int) -> str:
         """Return a number in double precision with so many digits in all, halves to the even one: PostgreSQL's decimal of it.
 
-        6 digits are asked of numbers in single precision, and `PRODUCT_DIGITS` of what is a little beside a decimal of fewer.
+        6 digits are asked of numbers in single precision, 15 of any, and 14 of what is a little beside a decimal of fewer.
         """
 
     @abstractmethod

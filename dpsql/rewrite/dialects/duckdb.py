@@ -19,6 +19,7 @@ from dpsql.rewrite.dialects.base import (
     PostgresFunctions,
     StoredTypes,
     single_by_powers,
+    unless_short,
 )
 from dpsql.rewrite.ir.calendar import ERAS
 
@@ -214,7 +215,9 @@ class DuckDbDialect(PostgresFunctions):
     def significant(self, text: str, digits: int) -> str:
         """Return what it is written as; of most numbers in single precision it is computed, in a sixth of the time."""
         written = f"TRY_CAST(printf('%.{digits}g', {text}) AS DOUBLE)"
-        return single_by_powers(self, text, written, "1e{}", large=False) if digits == SINGLE_DIGITS else written
+        if digits == SINGLE_DIGITS:
+            return single_by_powers(self, text, written, "1e{}", large=False)
+        return unless_short(self, text, "TRY_CAST({} AS BIGINT)".format, written)
 
     def narrowed(self, text: str, low: int, high: int) -> str:
         """Return the number in 8 or 16 bits if they hold it: DuckDB then groups by an array."""

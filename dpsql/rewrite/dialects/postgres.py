@@ -20,6 +20,7 @@ from dpsql.rewrite.dialects.base import (
     PlainForms,
     PostgresFunctions,
     StoredTypes,
+    unless_short,
 )
 from dpsql.rewrite.ir.calendar import to_datetime
 
@@ -114,10 +115,11 @@ class PostgresDialect(PostgresFunctions, PlainForms):
         A decimal of 13 digits is the same in 15. Neither cast is asked of what is 0 as a `real`, or beyond.
         """
         if digits == SINGLE_DIGITS:
-            room, real = f"{self.double(_LEAST_SINGLE)} AND {self.double(_LARGEST_SINGLE)}", f"({text})::float4"
-        else:
-            room, real = f"{self.double(1 / _LARGEST_NUMBER)} AND {self.double(_LARGEST_NUMBER)}", f"({text})"
-        return f"(CASE WHEN abs({text}) BETWEEN {room} THEN {real}::numeric::float8 ELSE {text} END)"
+            room = f"{self.double(_LEAST_SINGLE)} AND {self.double(_LARGEST_SINGLE)}"
+            return f"(CASE WHEN abs({text}) BETWEEN {room} THEN ({text})::float4::numeric::float8 ELSE {text} END)"
+        room = f"{self.double(1 / _LARGEST_NUMBER)} AND {self.double(_LARGEST_NUMBER)}"
+        written = f"(CASE WHEN abs({text}) BETWEEN {room} THEN ({text})::numeric::float8 ELSE {text} END)"
+        return unless_short(self, text, self.round_to_even, written)
 
     def stored_single(self, column: str) -> str:
         """Return a cast there and back, of what has a place in single precision: the rest would fail."""

@@ -10,7 +10,15 @@ from typing import Literal
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import SINGLE_DIGITS, Dialect, Forms, PlainForms, StoredTypes, single_by_powers
+from dpsql.rewrite.dialects.base import (
+    SINGLE_DIGITS,
+    Dialect,
+    Forms,
+    PlainForms,
+    StoredTypes,
+    single_by_powers,
+    unless_short,
+)
 from dpsql.rewrite.ir.calendar import DAY, ERAS
 from dpsql.rewrite.ir.expr import IntervalValue
 
@@ -151,7 +159,9 @@ class SparkDialect(PlainForms):
     def significant(self, text: str, digits: int) -> str:
         """Return what it is written as; Java rounds halves up, but only numbers in single precision have them: computed."""
         written = f"CAST(format_string('%.{digits - 1}e', {text}) AS DOUBLE)"
-        return single_by_powers(self, text, written, "1e{}D", large=True) if digits == SINGLE_DIGITS else written
+        if digits == SINGLE_DIGITS:
+            return single_by_powers(self, text, written, "1e{}D", large=True)
+        return unless_short(self, text, self.round_to_even, written)
 
     def divisor(self, name: Literal["gcd", "lcm"], a: str, b: str) -> str:
         """Refuse: Spark has none."""

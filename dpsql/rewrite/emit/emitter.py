@@ -15,7 +15,7 @@ from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.policy.model import Column, SqlType, Value, in_single_precision
 from dpsql.rewrite.analysis.bounds import facts
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts
-from dpsql.rewrite.dialects.base import PRODUCT_DIGITS, Dialect
+from dpsql.rewrite.dialects.base import Dialect
 from dpsql.rewrite.emit.kept_columns import KeptColumns, nothing_kept
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.logical import are_exact_numbers, equation
@@ -23,9 +23,9 @@ from dpsql.rewrite.functions.table import (
     TABLE,
     decimals_computed,
     decimals_of,
+    digits_to_settle,
     function_of,
     integral,
-    is_short_product,
     is_single_computed,
     step_of,
 )
@@ -356,8 +356,8 @@ class Emitter:
         text, decimals = self.sql(arg, computed=computed), decimals_computed(arg)
         if is_single_computed(arg):
             return TABLE["to_single"].emit([text], Apply("to_single", (arg,), SqlType.REAL), self.dialect)
-        if is_short_product(arg):
-            return self.dialect.significant(text, PRODUCT_DIGITS)
+        if (digits := digits_to_settle(arg)) is not None:
+            return self.dialect.significant(text, digits)
         if decimals is None or not self._has_room(arg, decimals):
             return text
         return f"({self._multiple(text, decimals)} / 1e{decimals})"

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import PRODUCT_DIGITS
+from dpsql.rewrite.dialects.base import DOUBLE_DIGITS, PRODUCT_DIGITS
 from dpsql.rewrite.functions.arithmetic import ANALYTIC, ARITHMETIC, ROUNDING
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.logical import COMPARISONS, LOGIC
@@ -20,6 +20,7 @@ NUMBERS = (*ARITHMETIC, *ROUNDING, *ANALYTIC, *WHOLE)
 _MOST_DECIMALS = 12
 _MOST_ROUNDINGS = 4
 """Of half a unit of double precision each, and a last one: 5 units in 10^16 are less than a half of the 15th digit."""
+_POWERS_OF_TEN = frozenset(10**n for n in range(1, 16))
 _SCALE = re.compile(r"numeric\(\d+,(\d+)\)")
 TABLE: Mapping[str, Function] = {
     f.op: f for f in (*CONDITIONS, *NUMBERS, *TIMES, *DAY_TIMES, *SPANS, *MAPS, *CUTS, *ANY_TEXTS)
@@ -74,6 +75,32 @@ def decimals_computed(expr: Expr) -> int | None:
         return None
     step = step_of(expr)
     return None if not step else decimals_of(step)
+
+
+def digits_to_settle(expr: Expr) -> int | None:
+    """Return to how many digits in all values of `numeric` are settled that engines are a little beside; None of others.
+
+    They are products of decimals of few digits, and what PostgreSQL makes of double precision, which has 15 of its digits:
+    0.30000000000000004, the sum of 0.1 and 0.2, is 0.3 as a `numeric`.
+    """
+    if is_short_product(expr):
+        return PRODUCT_DIGITS
+    return DOUBLE_DIGITS if _is_of_double(expr) else None
+
+
+def _is_of_double(expr: Expr) -> bool:
+    """Return whether a decimal is one of double precision that may have more digits, or that times a power of ten."""
+    match expr:
+        case Apply(op="to_double", type=SqlType.NUMERIC, args=(arg,)):
+            step = step_of(arg)
+            as_stored = step is not None and decimals_of(step) is not None and not _is_rounded(arg)
+            return arg.type is SqlType.DOUBLE and not as_stored
+        case Apply(op="neg" | "abs", args=(arg,)):
+            return _is_of_double(arg)
+        case Apply(op="mul", args=(a, Const() as by)) | Apply(op="mul", args=(Const() as by, a)):
+            return _is_of_double(a) and by.value in _POWERS_OF_TEN
+        case _:
+            return False
 
 
 def is_short_product(expr: Expr) -> bool:

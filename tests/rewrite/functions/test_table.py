@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy.model import Column, SqlType
-from dpsql.rewrite.functions.table import NUMBERS, TABLE, describe, integral
+from dpsql.rewrite.functions.table import NUMBERS, TABLE, describe, digits_to_settle, integral
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, IntervalValue, Ref, Results, TimeField, Unit
 
 ROOM = Path(__file__).parents[3] / "dpsql"
@@ -20,6 +20,8 @@ EXEMPT = {
 BIGINT, DOUBLE, NUMERIC = SqlType.BIGINT, SqlType.DOUBLE, SqlType.NUMERIC
 SEATS = Ref(0, "t", "seats", Column("seats", BIGINT, "bigint"))
 FARE = Ref(0, "t", "fare", Column("fare", DOUBLE, "double precision"))
+WEIGHT = Apply("to_decimal", (Ref(0, "t", "weight", Column("weight", SqlType.REAL, "real")),), NUMERIC, Digits(6))
+PRICE = Ref(0, "t", "price", Column("price", DOUBLE, "double precision", step=Fraction(1, 100)))
 PICKED = Ref(0, "t", "picked", Column("picked", SqlType.TIMESTAMP, "timestamp"))
 
 
@@ -108,3 +110,37 @@ def test_messages_say_it_as_people_write_it(expr: Expr, text: str) -> None:
 def test_whole_numbers_are_known_whatever_their_type(expr: Expr, *, whole: bool) -> None:
     """FLOOR of a number in double precision is one, half of an hour is none."""
     assert integral(expr) is whole
+
+
+def _numeric(expr: Expr) -> Expr:
+    return Apply("to_double", (expr,), NUMERIC)
+
+
+def _times(expr: Expr, number: str) -> Expr:
+    return Apply("mul", (expr, Const(Fraction(number), NUMERIC)), NUMERIC)
+
+
+@pytest.mark.parametrize(
+    ("expr", "digits"),
+    [
+        (WEIGHT, None),
+        (_times(WEIGHT, "100"), 14),
+        (_times(_times(WEIGHT, "-1.1"), "100"), 14),
+        (Apply("mul", (WEIGHT, WEIGHT), NUMERIC), 14),
+        (_times(_times(WEIGHT, "1.1"), "0.1"), None),  # rounded too often
+        (_times(WEIGHT, "12345678"), None),  # of too many digits
+        (_times(WEIGHT, "1/3"), None),
+        (Apply("add", (WEIGHT, WEIGHT), NUMERIC), None),
+        (_numeric(FARE), 15),
+        (Apply("neg", (_times(_numeric(FARE), "100"),), NUMERIC), 15),
+        (_times(_numeric(FARE), "0.5"), None),
+        (_times(_numeric(FARE), "20"), None),
+        (_numeric(PRICE), None),
+        (_numeric(Apply("add", (PRICE, PRICE), DOUBLE)), 15),
+        (_numeric(SEATS), None),
+        (Apply("to_double", (FARE,), DOUBLE), None),
+    ],
+)
+def test_decimals_are_settled_by_as_many_digits_as_they_have(expr: Expr, digits: int | None) -> None:
+    """Where engines are a little beside them, and nothing else can lie there."""
+    assert digits_to_settle(expr) == digits

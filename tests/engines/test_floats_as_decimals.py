@@ -1,4 +1,4 @@
-"""The decimal that PostgreSQL makes of a `real` has 6 digits: every engine makes the same of it."""
+"""The decimal that PostgreSQL makes of a `real` has 6 digits, and of double precision 15: every engine makes the same."""
 
 import math
 import random
@@ -12,7 +12,7 @@ import pytest
 
 from dpsql.engines.spark.client import SparkConnection
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.dialects.base import SINGLE_DIGITS
+from dpsql.rewrite.dialects.base import DOUBLE_DIGITS, SINGLE_DIGITS
 from dpsql.rewrite.functions.table import TABLE
 from dpsql.rewrite.ir.expr import Apply, Const, Digits
 from dpsql.shadow.server.postgres import Postgres
@@ -66,6 +66,62 @@ def expected(server: Postgres) -> dict[float, float]:
     decimals = {x: float(Fraction(text)) for x, text in rows}
     assert own == decimals
     return decimals
+
+
+def _doubles() -> Iterator[float]:
+    drawn = random.Random(15)  # noqa: S311 -- the same numbers each time
+    for power in range(-300, 300, 7):
+        yield from (drawn.random() * 10.0**power for _ in range(50))
+    for digits in (1, 2, 3, 6, 8, 12, 15):
+        yield from (round(drawn.random() * 10 ** (15 - digits), digits) for _ in range(1000))
+    yield from (drawn.randrange(1000) / 100 + drawn.randrange(1000) / 100 for _ in range(2000))
+    yield from (drawn.randrange(1000) / 7 for _ in range(2000))
+    for power in range(-20, 20):
+        yield from (math.nextafter(10.0**power, 0), 10.0**power, math.nextafter(10.0**power, math.inf))
+    yield from (
+        0.0,
+        0.1 + 0.2,
+        1 / 3,
+        5e-324,
+        2.2250738585072014e-308,
+        999999999.9999995,
+        123456789012345.5,
+        9007199254740993.0,
+    )
+
+
+DOUBLES = sorted({sign * number for number in _doubles() for sign in (1, -1)})
+
+
+def test_double_precision_has_fifteen_digits(server: Postgres) -> None:
+    """As C prints them; what has no room in a numeric of PostgreSQL's, or back, is left as it is."""
+    with psycopg.connect(server.dsn("postgres")) as pg, duckdb.connect() as duck:
+        pg.execute("CREATE TEMP TABLE doubles (x float8)")
+        with pg.cursor().copy("COPY doubles FROM STDIN") as copy:
+            for x in (*DOUBLES, math.nan, math.inf, -math.inf, 1.7976931348623157e308):
+                copy.write_row([repr(x)])
+        inside = "abs(x) BETWEEN 1e-290 AND 1e290"
+        expected = {
+            x: float(Fraction(text)) for x, text in pg.execute(f"SELECT x, x::numeric FROM doubles WHERE {inside}")
+        }
+        text = POSTGRES.significant("x", DOUBLE_DIGITS)
+        made: dict[float, float] = dict(pg.execute(f"SELECT x, {text} FROM doubles".encode()).fetchall())
+        duck.execute("CREATE TABLE doubles AS SELECT unnest(?::DOUBLE[]) AS x", [DOUBLES])
+        own = dict(duck.execute(f"SELECT x, {DUCKDB.significant('x', DOUBLE_DIGITS)} FROM doubles").fetchall())
+    assert {x: made[x] for x in expected} == expected == {x: float(f"{x:.15g}") for x in expected}
+    assert len(made) == len(DOUBLES) + 4
+    assert {x: own[x] for x in expected} == expected
+
+
+def test_spark_has_fifteen_digits(spark_server: str) -> None:
+    """Of numbers that are no halves of the last of these digits, which Java rounds up."""
+    connection = SparkConnection.of(spark_server)
+    text = SPARK.significant("x", DOUBLE_DIGITS).replace('"', "`")
+    some = [x for x in DOUBLES if 1e-5 < x < 1e15 and not repr(x).split("e")[0].endswith("5")]
+    rows = ", ".join(f"({SPARK.double(Fraction(x))})" for x in some)
+    table = connection.session.sql(f"SELECT x, {text} AS y FROM VALUES {rows} AS doubles(x)").toArrow()
+    made = dict(zip(*(c.to_pylist() for c in table.columns), strict=True))
+    assert made == {x: float(f"{x:.15g}") for x in some}
 
 
 def test_postgres_has_six_digits(expected: dict[float, float]) -> None:
