@@ -92,7 +92,7 @@ WRONG = (
     ("seats > 9", "holds of no row, by the bounds and values that rides declares"),
     ("paid = 'cheque'", "holds of no row"),
     ("note ~ '(a'", "rides.note ~ CAST('(a' AS TEXT): engines read this regular expression otherwise"),
-    ("md5(number::text) < '8'", "MD5(CAST(rides.number AS TEXT)) needs a column whose possible values are declared"),
+    ("md5(number::text) < '8'", "md5(CAST(rides.number AS TEXT)) needs a column whose possible values are declared"),
     ("ctid = '(0,1)'", "index creation on system columns is not supported"),
 )
 
