@@ -19,6 +19,7 @@ from dpsql.accounting.privacy_loss import show_down
 from dpsql.epsilon.advising.rule import MEMBERSHIP, VALUE, belief_after, membership_epsilon, value_epsilon
 from dpsql.epsilon.numbers import percent
 from dpsql.policy.model import Accounting, DatasetBudget, Privacy, Role
+from dpsql.privacy.release.release import is_share, is_unknown
 from dpsql.web.inputs import Json, brief
 from dpsql.web.page_context import PageContext
 from dpsql.web.sessions import Visitor
@@ -129,10 +130,12 @@ def _stand(*row: object) -> StandingLine:
 
 def _known(of: object, what: object, value: object, margin: object) -> KnownLine:
     """Return a line of the profile, shares in per cent."""
-    is_share = str(what).startswith("share")
+    if is_unknown(what, margin):
+        return KnownLine(str(of), str(what), "unknown", "")
+    in_percent = is_share(what)
 
     def shown(number: object) -> str:
-        return "" if not isinstance(number, float) else f"{100 * number:.2g} %" if is_share else f"{number:,.0f}"
+        return "" if not isinstance(number, float) else f"{100 * number:.2g} %" if in_percent else f"{number:,.0f}"
 
     return KnownLine(str(of), str(what), shown(value), shown(margin))
 

@@ -1,5 +1,6 @@
 """`dpsql profile`, with the server that it starts, a DuckDB file, and a ledger of its own."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -57,6 +58,14 @@ def _run(place: Path, profile: str, *options: str, given: str | None = None, fir
     config.write_text(_CONFIG.format(profile=profile, first=first), encoding="utf-8")
     done = RUN.invoke(app, ["profile", "--config", str(config), *options], input=given)
     return done.exit_code, done.stdout, done.stderr
+
+
+def test_what_noise_leaves_open_is_unknown(place: Path) -> None:
+    """A share that may be anything is no number to widen bounds by; how many people there are is told with its margin."""
+    _, out, _ = _run(place, ", profile: 0.0001", "--yes", "--csv")
+    told = {tuple(line[:3]): line[3:] for line in csv.reader(out.splitlines())}
+    assert told["rides", "fare", "share of values above the bounds"] == ["unknown", ""]
+    assert "unknown" not in told["rides", "", "number of rider units"]
 
 
 def test_it_tells_what_the_owner_needs(place: Path) -> None:

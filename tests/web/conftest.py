@@ -42,6 +42,7 @@ COLUMNS: list[Cells] = [
 KNOWN: list[Cells] = [
     ("rides", "number of driver units", 1_234.4, 56.7),
     ("rides.fare", "share of values above the bounds", 0.00312, None),
+    ("rides.tip", "share of values above the bounds", 0.987, 0.61),
 ]
 """What a role knows of whole tables."""
 STANDS: list[Cells] = [

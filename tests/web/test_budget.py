@@ -113,7 +113,15 @@ def test_the_time_of_a_budget_for_all_roles_is_told(visit: Visit) -> None:
 def test_what_a_profile_tells_is_shown(visit: Visit) -> None:
     """Numbers as such, shares in per cent; nothing where the policy has no profile of the role's unit kind."""
     text = visit("tess").get("/budget").text
-    for shown in ("What the profile says", "number of driver units", ">1,234<", ">57<", "rides.fare", ">0.31 %<"):
+    for shown in (
+        "What the profile says",
+        "number of driver units",
+        ">1,234<",
+        ">57<",
+        "rides.fare",
+        ">0.31 %<",
+        ">unknown<",
+    ):
         assert shown in text
     assert "What the profile says" not in visit("ana").get("/budget").text
 

@@ -16,6 +16,7 @@ from dpsql.cli.support.show import Form, print_blocks, progress
 from dpsql.errors import ConfigError
 from dpsql.policy.load import load
 from dpsql.policy.model import Policy
+from dpsql.privacy.release.release import is_unknown
 
 _TAKE, _READ = "SELECT dpsql.take_profile()", "SELECT * FROM dpsql.profile"
 
@@ -105,10 +106,12 @@ def _table(kind: str, rows: Iterable[dict[str, object]]) -> Table:
     for row in rows:
         value, margin = row["value"], row["margin"]
         assert isinstance(value, float)
+        what = str(row["table_name"]), str(row["column_name"] or ""), str(row["what"])
+        if is_unknown(row["what"], margin):
+            table.add_row(*what, "unknown", "")
+            continue
         table.add_row(
-            str(row["table_name"]),
-            str(row["column_name"] or ""),
-            str(row["what"]),
+            *what,
             f"{value:,.4g}" if value < 1 else f"{value:,.0f}",
             "" if not isinstance(margin, float) else f"{margin:,.2g}" if margin < 1 else f"{margin:,.0f}",
         )

@@ -188,7 +188,7 @@ def _of_few(draws: Draws) -> str:
     unit = draws.best[0].bound.unit.name
     return (
         f"there are too few units ({unit}) to choose the row limit well; the error may exceed dpsql.margin: "
-        "a larger ε helps, and so does a profile"
+        "a larger ε helps, and so does a profile, or a number for max_rows that the owner of the data declares"
     )
 
 

@@ -276,6 +276,10 @@ _TWO_SIDED = 1.96
 """How many standard deviations of a sum of noise a margin at 95 % is."""
 _ROUNDS = 20
 """After so many a share that is found from itself has settled."""
+_SHARE = "share of"
+"""With which it begins what a share is of."""
+_UNKNOWN = 1 / 2
+"""A share whose margin is as large as that may be anything."""
 _SHOWN_BOUNDS = (1, 4, 16, 64, 256)
 """The C of which it is told what they would take off, beside the declared one."""
 
@@ -290,6 +294,16 @@ class ProfileLine:
     value: float
     margin: float | None
     """The half-width of its 95 % interval, where that can be said."""
+
+
+def is_share(what: object) -> bool:
+    """Return whether a line of a profile tells of a share."""
+    return str(what).startswith(_SHARE)
+
+
+def is_unknown(what: object, margin: object) -> bool:
+    """Return whether a line of a profile tells nothing: its ε was too small for so few units, and so much to tell."""
+    return is_share(what) and isinstance(margin, float) and margin >= _UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,10 +412,10 @@ class Profile:
                 yield ProfileLine(name, None, "number of rows", rows, ladder.reach(0))
                 for most in sorted({*_SHOWN_BOUNDS, table.declared}):
                     cut = table.share_cut(most)
-                    yield ProfileLine(name, None, f"share of rows cut by max_rows: {most:,}", cut.value, cut.margin)
+                    yield ProfileLine(name, None, f"{_SHARE} rows cut by max_rows: {most:,}", cut.value, cut.margin)
             for column, (below, above) in table.beyond.items():
-                yield ProfileLine(name, column, "share of values below the bounds", below.value, below.margin)
-                yield ProfileLine(name, column, "share of values above the bounds", above.value, above.margin)
+                yield ProfileLine(name, column, f"{_SHARE} values below the bounds", below.value, below.margin)
+                yield ProfileLine(name, column, f"{_SHARE} values above the bounds", above.value, above.margin)
 
 
 NOTHING_KNOWN = Profile()

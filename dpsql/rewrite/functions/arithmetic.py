@@ -610,11 +610,11 @@ def _scaled_back(apply: Apply, value: Value) -> Value:
     return simplest(Fraction(value) / Fraction(10) ** _digits(apply))
 
 
-def _to_whole(names: tuple[str, ...], rounded: Callable[[Fraction], int], emit: EmitRule) -> Function:
-    """Return the function of these names that takes a number to a whole one near it."""
+def _to_whole(names: tuple[str, ...], rounded: Callable[[Fraction], int], emit: EmitRule, *forms: str) -> Function:
+    """Return the function of these names that takes a number to a whole one near it; of its other `forms` it is a part."""
     return Function(
         names[0],
-        ", ".join(f"{name}(a)" for name in names),
+        ", ".join((*(f"{name}(a)" for name in names), *forms)),
         emit,
         monotone(lambda x: Fraction(rounded(x))),
         computed=of_numbers(rounded),
@@ -628,7 +628,7 @@ def _to_whole(names: tuple[str, ...], rounded: Callable[[Fraction], int], emit: 
 ROUNDING: tuple[Function, ...] = (
     _to_whole(("floor",), math.floor, lambda args, _, dialect: dialect.floor(*args)),
     _to_whole(("ceil", "ceiling"), math.ceil, lambda args, _, dialect: dialect.ceil(*args)),
-    _to_whole(("trunc",), math.trunc, lambda args, _, dialect: dialect.trunc(*args)),
+    _to_whole(("trunc",), math.trunc, lambda args, _, dialect: dialect.trunc(*args), "trunc(a, n)"),
     Function(
         "round",
         "round(a), round(a, n)",

@@ -14,7 +14,7 @@ from dpsql.policy.model import SqlType
 from dpsql.rewrite.analysis.bounds import require_interval
 from dpsql.rewrite.dialects.base import SINGLE_DIGITS
 from dpsql.rewrite.functions.function import Function
-from dpsql.rewrite.functions.table import NUMBERS, decimals_of, is_real, step_of
+from dpsql.rewrite.functions.table import NUMBERS, TABLE, decimals_of, is_real, step_of
 from dpsql.rewrite.functions.temporal import FIELDS
 from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Bins, Buckets, Const, Digits, Expr, Facts, IntervalValue, TimeField, Unit
@@ -251,6 +251,30 @@ def _round(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     return Apply("round", (arg,), arg.type, Digits(digits.value) if digits.value else None)
 
 
+def _trunc(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Operand:
+    """Translate `trunc`, which cuts off behind so many digits of a decimal.
+
+    trunc(x, 2)  →  round(trunc(x * 100) / 100, 2)
+    trunc(x, -2)  →  trunc(x / 100) * 100
+    """
+    if len(args) != 2:
+        return apply_function(TABLE["trunc"], (t.expression(args[0]),), node)
+    digits = t.expression(args[1])
+    if not isinstance(digits, Const) or not isinstance(digits.value, int) or not -15 <= digits.value <= 15:
+        raise unknown_construct(node, because="round-digits")
+    power, decimal = exp.Literal.number(10 ** abs(digits.value)), exp.cast(args[0].copy(), "decimal")
+    if digits.value <= 0:
+        return t.operand(
+            exp.Mul(this=_called("trunc", exp.Div(this=decimal, expression=power)), expression=power.copy())
+        )
+    cut = _called("trunc", exp.Mul(this=decimal, expression=power))
+    return t.operand(_called("round", exp.Div(this=cut, expression=power.copy()), args[1].copy()))
+
+
+def _called(name: str, *args: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=[*args])
+
+
 def _power(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
     if len(args) != 2:
         raise unknown_construct(node, because="two-numbers")
@@ -391,6 +415,7 @@ def _date(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Operand:
 _CALLS: Mapping[str, _Call] = {
     **{name: _plain(f) for f in NUMBERS if f.call is not None for name in f.call.names},
     "round": _round,
+    "trunc": _trunc,
     "power": _power,
     "pow": _power,
     "greatest": _any("greatest"),
