@@ -66,6 +66,10 @@ def test_a_cast_may_name_the_type(site: Site) -> None:
         ):
             assert connection.execute(f"{SAD}{spelled}".encode()).fetchall() == [(200,)]
         assert connection.execute(f"{SAD}%s::mood".encode(), ["sad"]).fetchall() == [(200,)]
+        for array, number in (("= ANY(%s)", 200), ("= ANY(%s::mood[])", 200), ("<> ALL(%s)", 400), ("> ANY(%s)", 400)):
+            asked = f"SELECT count(*) FROM visits WHERE felt {array}".encode()
+            assert connection.execute(asked, [["sad"]]).fetchall() == [(number,)]
+            assert connection.execute(asked, [None]).fetchall() == [(0,)]
         grouped = (
             "SELECT felt, count(*) FROM visits JOIN wards USING (ward) WHERE usual = 'ok'::mood GROUP BY 1 ORDER BY 1"
         )

@@ -67,7 +67,9 @@ class Constants:
         if isinstance(node, exp.Values) and all(len(row.expressions) == 1 for row in node.expressions):
             return tuple(self._scalar(row.expressions[0]) for row in node.expressions)
         if isinstance(node, exp.Cast) and _is_label(written_type(node.to).removesuffix("[]")):
-            node = exp.cast(node.this.copy(), "text[]", dialect="postgres")
+            node = self._as_texts(node.this)
+        elif isinstance(node, exp.Parameter) and _is_label(self.argument(node).type.removesuffix("[]")):
+            node = self._as_texts(node)
         # '{1,NULL,3}'::int[]  →  to_json('{1,NULL,3}'::int[])  →  [1,null,3], in which a 0.1 is read as a tenth, and not as a
         # double.
         type_ = self.argument(node).type if isinstance(node, exp.Parameter) else ""
@@ -75,6 +77,16 @@ class Constants:
         parse = _single if type_ in _SINGLES else Fraction
         text, _ = self.evaluator.constant(self.spelled(node).within("pg_catalog.to_json({})"))
         return None if text is None else tuple(_element(item) for item in json.loads(text, parse_float=parse))
+
+    def _as_texts(self, node: exp.Expr) -> exp.Expr:
+        """Return an array of an enumeration's labels as one of texts, since the shadow that planning asks has no such type.
+
+        '{sad,ok}'::mood[]  →  '{sad,ok}'::text[]
+        """
+        if isinstance(node, exp.Parameter):
+            text = self.argument(node).text
+            node = exp.null() if text is None else exp.Literal.string(text)
+        return exp.cast(node.copy(), "text[]", dialect="postgres")
 
     def spelled(self, node: exp.Expr, *, queries: bool = False) -> SpelledSql:
         """Return the SQL that asks the shadow for `node`, its parameters' values in place.
