@@ -80,6 +80,14 @@ ABOUT_THEM = [
     ("ceil(fare / 10)", "fare / 10 > 2 AND fare / 10 <= 3.5"),
     ("width_bucket(fare, 0, 150, 15)", "width_bucket(fare, 0, 150, 15) <= 15"),
     ("passenger_count * 2 + 1", "passenger_count * 2 + 1 > 4"),
+    ("passenger_count", "passenger_count % 3 = 1"),
+    ("passenger_count::text", "passenger_count::text > '3'"),
+    ("payment_type", "payment_type || '!' > 'cash!'"),
+    ("to_char(pickup_ts, 'MM-DD')", "to_char(pickup_ts, 'DD') > '20' AND fare > 1"),
+    ("pickup_ts::date", "extract(isodow FROM pickup_ts) IN (6, 7)"),
+    ("pickup_ts::date", "NOT to_char(pickup_ts, 'Dy') IN ('Sat', 'Sun') AND pickup_ts < '2019-03-15'"),
+    ("extract(day FROM pickup_ts)", "to_char(pickup_ts, 'MM-DD') BETWEEN '03-10' AND '03-12'"),
+    ("date_trunc('month', pickup_ts)", "to_char(pickup_ts, 'MM') = '03'"),
 ]
 """Keys, and conditions about them or what they are computed of."""
 
@@ -126,6 +134,28 @@ def test_keys_of_common_columns_are_those_that_occur_together(
         empty = sum(row[0] == 0 for row in rows)
         assert empty == 0, (condition, len(rows))
         assert sum(int(str(row[0])) for row in rows) == every, condition
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("keys", "condition"),
+    [
+        ("passenger_count, payment_type", "passenger_count > 3 OR payment_type = 'cash'"),
+        ("passenger_count, fare > 20", "(passenger_count, fare > 20) IN ((1, true), (2, false))"),
+        ("passenger_count % 3, payment_type", "(passenger_count, payment_type) IN ((1, 'cash'), (3, 'cash'))"),
+        ("passenger_count", "(passenger_count, payment_type) IN ((1, 'cash'), (2, NULL), (3, 'credit card'))"),
+        ("payment_type, extract(isodow FROM pickup_ts)", "payment_type = 'cash' OR extract(isodow FROM pickup_ts) < 3"),
+        ("extract(isodow FROM pickup_ts)", "pickup_ts >= '2019-03-09' AND pickup_ts < '2019-03-11'"),
+    ],
+)
+def test_conditions_about_keys_together_leave_some(
+    clients: Callable[[str], Client], keys: str, condition: str, engine: str
+) -> None:
+    """Which of them go together, also by a column that is no key."""
+    rows = clients(engine).ask(f"SELECT count(*) FROM trips WHERE {condition} GROUP BY {keys}").rows
+    ((every,),) = clients(engine).ask(f"SELECT count(*) FROM trips WHERE {condition}").rows
+    assert min(int(str(number)) for (number,) in rows) > 0
+    assert sum(int(str(number)) for (number,) in rows) == every
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -6,12 +6,13 @@ combinations that occur in the public rows are groups. So do keys that are made 
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import assert_never
 
 from dpsql.errors import DpsqlError, InternalError, MissingBounds, Unsupported
-from dpsql.policy.model import SqlType, Value
+from dpsql.policy.model import Column, SqlType, Value
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate, facts, keeps
 from dpsql.rewrite.analysis.declared_facts import PublicRows, public_rows_of
 from dpsql.rewrite.analysis.keys import Key, key_of, selected_key
@@ -19,6 +20,7 @@ from dpsql.rewrite.functions.function import Cell, EvaluateRule, order_of, too_m
 from dpsql.rewrite.functions.logical import equation
 from dpsql.rewrite.functions.table import function_of, integral
 from dpsql.rewrite.functions.temporal import before_relabel, truncated_time
+from dpsql.rewrite.functions.text import results_of
 from dpsql.rewrite.ir.calendar import DAY, UNITS, step, truncate
 from dpsql.rewrite.ir.constant_table import DeferredTable
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Ref, TimeField, both, conjuncts, refs, walk
@@ -36,6 +38,10 @@ from dpsql.rewrite.ir.relation import Join, Relation, Source
 # All of them are evaluated in Python, for each statement that is new.
 _MOST_CASES = 20_000
 """Combinations of the columns' values that are tried."""
+_MOST_PASSING = 10_000
+"""Of them, to see which groups a condition leaves."""
+_FEW_CASES = 64
+"""Of them, for a key alone."""
 _EXACT = 2**53
 """The largest number up to which double precision has all that are whole, as expressions may be computed; and moments."""
 _WEEKLY = frozenset({"dow", "isodow", "hour", "minute"})
@@ -59,26 +65,61 @@ def connected_keys(exprs: Sequence[Expr]) -> Iterator[tuple[int, ...]]:
         yield tuple(sorted(places))
 
 
-def reachable_tuples(exprs: Sequence[Expr], env: Env) -> frozenset[tuple[Cell, ...]] | None:
-    """Return all that keys can be together; None where that is not known, or takes too long to find out."""
-    columns = refs(*exprs)
-    public = [ref.source for ref in columns if ref.public]
-    if len(set(public)) < len(public) or not all(map(can_be_tried, exprs)):
-        return None  # columns of one public table go together as its rows have them
-    cases: list[Sequence[Cell]] = []
-    for ref in columns:
-        values = cases_of(ref, exprs, env)
-        if values is None or math.prod([len(values), *(len(case) for case in cases)]) > _MOST_CASES:
-            return None
-        cases.append(values)
+def reachable_tuples(
+    exprs: Sequence[Expr], env: Env, conditions: Sequence[Expr] = (), most: int = _MOST_CASES
+) -> frozenset[tuple[Cell, ...]] | None:
+    """Return all that keys can be together where conditions hold; None where that is not known, or has too many cases."""
+    cases = _cases((*exprs, *conditions), env, most) if all(map(can_be_tried, exprs)) else None
+    if cases is None:
+        return None
     # GROUP BY day, weekday: of 31 · 7 pairs 31 can occur. The other 186 would be empty groups, each with noise of its
     # own, which look like groups with few rows.
-    rows = (dict(zip(columns, case, strict=True)) for case in itertools.product(*cases))
-    occurring_cells = frozenset(tuple(tried_value(expr, row) for expr in exprs) for row in rows)
+    rows = (dict(zip(cases, case, strict=True)) for case in itertools.product(*cases.values()))
+    computed, holding = [_computed(expr) for expr in exprs], [_computed(condition) for condition in conditions]
+    occurring_cells = frozenset(
+        tuple([value(row) for value in computed]) for row in rows if all(holds(row) is True for holds in holding)
+    )
     return (
         None
         if any(isinstance(c, int) and abs(c) > _EXACT for cells in occurring_cells for c in cells)
         else occurring_cells
+    )
+
+
+def _cases(exprs: Sequence[Expr], env: Env, most: int) -> Mapping[Ref, Sequence[Cell]] | None:
+    """Return values of the columns of expressions that make of these all that they can be; None where they are too many."""
+    columns, cases, number = refs(*exprs), dict[Ref, Sequence[Cell]](), 1
+    public = [ref.source for ref in columns if ref.public]
+    if len(set(public)) < len(public):
+        return None  # columns of one public table go together as its rows have them
+    for ref in columns:
+        values = cases_of(ref, exprs, env, most)
+        number *= len(values or ())
+        if values is None or number > most:
+            return None
+        cases[ref] = values
+    return cases
+
+
+def _passing(exprs: Sequence[Expr], relation: Relation, env: Env) -> frozenset[tuple[Cell, ...]] | None:
+    """Return all that keys can be together in the rows that WHERE leaves; None where that is not known.
+
+    GROUP BY to_char(t, 'MM') of WHERE to_char(t, 'MM') > '10'  →  11 and 12
+    """
+    conditions: list[Expr] = []
+    for condition in conjuncts(relation.condition):
+        tells = _tells_of(condition, set(refs(*exprs))) and can_be_tried(condition)
+        if tells and _cases((*exprs, *conditions, condition), env, _MOST_PASSING) is not None:
+            conditions.append(condition)
+    # Of a key alone most values that are listed can occur: few cases are tried quickly.
+    most = _MOST_CASES if conditions or len(exprs) > 1 else _FEW_CASES
+    return reachable_tuples(exprs, env, conditions, most)
+
+
+def _tells_of(condition: Expr, columns: AbstractSet[Ref]) -> bool:
+    """Return whether a condition tells more of some columns than their bounds and values do."""
+    return isinstance(condition, Apply) and not (
+        columns.isdisjoint(refs(condition)) or isinstance(_compared(condition), Ref)
     )
 
 
@@ -97,20 +138,28 @@ def _rule(expr: Apply) -> EvaluateRule | None:
 
 def tried_value(expr: Expr, row: Mapping[Ref, Cell]) -> Cell:
     """Return the value of an expression where columns have these."""
+    return _computed(expr)(row)
+
+
+def _computed(expr: Expr) -> Callable[[Mapping[Ref, Cell]], Cell]:
+    """Return the function from columns' values to that of an expression, for as many rows as are tried."""
     match expr:
         case Ref():
-            return row[expr]
-        case Const():
-            return expr.value
+            return lambda row: row[expr]
+        case Const(value=value):
+            return lambda _: value
+        case Apply() if function_of(expr).looks_up:
+            found, looked_up = _computed(expr.args[0]), results_of(expr)
+            return lambda row: None if (cell := found(row)) is None else looked_up.get(cell)
         case Apply():
-            rule = _rule(expr)
+            rule, args = _rule(expr), [_computed(arg) for arg in expr.args]
             assert rule is not None
-            return rule([tried_value(arg, row) for arg in expr.args], expr)
+            return lambda row: rule([arg(row) for arg in args], expr)
         case _:
             assert_never(expr)
 
 
-def cases_of(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None:
+def cases_of(ref: Ref, exprs: Sequence[Expr], env: Env, most: int = _MOST_CASES) -> Sequence[Cell] | None:
     """Return values of a column that make of expressions all that they can be; None where those are not few, or not known."""
     try:
         ref_facts = facts(ref, env)
@@ -126,8 +175,8 @@ def cases_of(ref: Ref, exprs: Sequence[Expr], env: Env) -> Sequence[Cell] | None
             # Hours of the week are the same in each week: eight days of a year of data are enough to see all of them.
             if all(_comes_again(expr, ref) for expr in exprs):
                 high = min(high, low + _WEEK)
-            cases = _moments(low, high, unit, [at for expr in exprs for at in _compared_with(expr, ref)])
-    if cases is None or len(cases) > _MOST_CASES:
+            cases = _moments(low, high, unit, [at for expr in exprs for at in _compared_with(expr, ref)], most)
+    if cases is None or len(cases) > most:
         return None
     return (*cases, None) if ref_facts.nullable else cases
 
@@ -188,18 +237,18 @@ def _compared_with(expr: Expr, ref: Ref) -> Iterator[int]:
             yield from _compared_with(arg, ref)
 
 
-def _moments(low: int, high: int, unit: str, compared: Sequence[int]) -> Sequence[int] | None:
+def _moments(low: int, high: int, unit: str, compared: Sequence[int], most: int) -> Sequence[int] | None:
     """Return a moment of each unit, and of each part of it that comparisons tell apart, unless they are too many."""
     # On either side of a constant, and at it, any comparison with it has all the results that it can have.
     beside = {at + step for at in compared for step in (-1, 0, 1) if low <= at + step <= high}
-    begun = _beginnings(low, high, unit)
+    begun = _beginnings(low, high, unit, most)
     return None if begun is None else [*dict.fromkeys((*begun, *sorted(beside)))]
 
 
-def _beginnings(low: int, high: int, unit: str) -> Sequence[int] | None:
+def _beginnings(low: int, high: int, unit: str, most: int) -> Sequence[int] | None:
     beginnings, at = list[int](), truncate(unit, low)
     while at <= high:
-        if len(beginnings) >= _MOST_CASES or unit == _ALL:
+        if len(beginnings) >= most or unit == _ALL:
             return None
         beginnings.append(at)
         try:
@@ -209,11 +258,11 @@ def _beginnings(low: int, high: int, unit: str) -> Sequence[int] | None:
     return beginnings
 
 
-def reachable_pairs(
-    exprs: Sequence[Expr], shown: Sequence[Mapping[Cell, Cell]], env: Env
+def _passing_pairs(
+    exprs: Sequence[Expr], shown: Sequence[Mapping[Cell, Cell]], relation: Relation, env: Env
 ) -> Sequence[tuple[tuple[Cell, Cell], ...]] | None:
     """Return all that keys can be together, as (grouped, shown) pairs, given each key's own; None where it is not known."""
-    occurring_cells = reachable_tuples(exprs, env)
+    occurring_cells = _passing(exprs, relation, env)
     if occurring_cells is None:
         return None
     own = [{cell: grouped for grouped, cell in cells.items()} for cells in shown]
@@ -282,10 +331,59 @@ def groups(exprs: Sequence[Expr], relation: Relation, env: Env, rows: PublicRows
     every = [
         tuple(itertools.chain(*combination)) for combination in itertools.product(*(p.combinations for p in parts))
     ]
+    if (holds := _about_keys(exprs, relation)) is not None:
+        every = [flat for flat in every if holds([flat[p][1] for p in places])]
     # Lists in between, since there may be thousands: a generator for each group takes twice as long.
     grouped = tuple([tuple([flat[p][0] for p in places]) for flat in every])
     shown = tuple([tuple([flat[p][1] for p in places]) for flat in every])
     return Groups(tuple(keys[i] for i in range(len(exprs))), grouped, shown)
+
+
+_TOLD_APART = frozenset(
+    {SqlType.BOOLEAN, SqlType.TEXT, SqlType.UUID, SqlType.DATE, SqlType.TIMESTAMP, SqlType.TIMESTAMPTZ}
+)
+"""Types whose values are compared as engines compare them. Of other numbers than whole ones an engine has neighbours."""
+
+
+def _about_keys(exprs: Sequence[Expr], relation: Relation) -> Callable[[Sequence[Cell]], bool] | None:
+    """Return whether what WHERE says of keys holds of their values, as a function of these; None where it says nothing.
+
+    GROUP BY n, paid of WHERE n > 3 OR paid = 'cash'  →  without those of 1 to 3 that are not cash
+    """
+    columns = [Ref(place, "", "", Column("", _type_told(expr), "")) for place, expr in enumerate(exprs)]
+    by_expr = dict(zip(exprs, columns, strict=True))
+    conditions = [_in_terms_of(condition, by_expr) for condition in conjuncts(relation.condition) if exprs]
+    holding = [_computed(each) for each in conditions if each is not None and _tells(each)]
+    if not holding:
+        return None
+
+    def holds(cells: Sequence[Cell]) -> bool:
+        row = dict(zip(columns, cells, strict=True))
+        return all(value(row) is True for value in holding)
+
+    return holds
+
+
+def _type_told(expr: Expr) -> SqlType:
+    return SqlType.BIGINT if expr.type.is_number and integral(expr) else expr.type
+
+
+def _in_terms_of(expr: Expr, keys: Mapping[Expr, Ref]) -> Expr | None:
+    """Return an expression of keys, and of no other column; None of any other."""
+    if expr in keys or isinstance(expr, Ref):
+        return keys.get(expr)
+    if isinstance(expr, Const):
+        return expr
+    args = [part for arg in expr.args if (part := _in_terms_of(arg, keys)) is not None]
+    return Apply(expr.op, tuple(args), expr.type, expr.option) if len(args) == len(expr.args) else None
+
+
+def _tells(condition: Expr) -> bool:
+    """Return whether a condition of keys is computed as engines do, and tells more than bounds and values of one."""
+    of = refs(condition)
+    known = all(ref.type in _TOLD_APART or ref.type.is_integer for ref in of)
+    bounds = isinstance(condition, Apply) and isinstance(_compared(condition), Ref)
+    return bool(of) and known and not bounds and can_be_tried(condition)
 
 
 def selected_groups(exprs: Sequence[Expr], env: Env, limit: int) -> Groups:
@@ -383,7 +481,7 @@ def _part(
     chosen = [exprs[i] for i in members]
     source, *others = {_source_of(expr, relation) for expr in chosen}
     if others or not source:
-        return _of_columns(members, chosen, env, limit)
+        return _of_columns(members, chosen, relation, env, limit)
     cells = sorted(set(_public_cells(chosen, source, relation, env, rows)), key=lambda row: [*map(order_of, row)])
     keys = tuple(Key(e, e, {}) for e in chosen)
     merged: dict[tuple[Cell, ...], tuple[Cell, ...]] = {}
@@ -392,11 +490,11 @@ def _part(
     return _Part(members, keys, [tuple(zip(grouped, shown, strict=True)) for grouped, shown in merged.items()])
 
 
-def _of_columns(members: tuple[int, ...], exprs: Sequence[Expr], env: Env, limit: int) -> _Part:
+def _of_columns(members: tuple[int, ...], exprs: Sequence[Expr], relation: Relation, env: Env, limit: int) -> _Part:
     """Return keys that are made of common columns: those of their values that can occur together, if that is known."""
     keys = tuple(key_of(expr, env, limit) for expr in exprs)
     shown = [key.shown or {} for key in keys]
-    together = reachable_pairs(exprs, shown, env) if len(keys) > 1 else None
+    together = _passing_pairs(exprs, shown, relation, env)
     if together is not None:
         return _Part(members, keys, sorted(together, key=lambda cells: [order_of(cell) for _, cell in cells]))
     size = math.prod(map(len, shown))

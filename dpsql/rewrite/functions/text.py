@@ -6,7 +6,7 @@ Every function of a text is such a map: the shadow evaluates it over the domain 
 """
 
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Value
@@ -53,8 +53,13 @@ def _first_of_consecutive(apply: Apply) -> int | None:
 
 
 def _result(args: Sequence[Value | None], apply: Apply) -> Value | None:
-    first, *keys = args
-    return None if first is None else dict(zip(keys, option(apply, Results).values, strict=True)).get(first)
+    return None if args[0] is None else results_of(apply).get(args[0])
+
+
+def results_of(apply: Apply) -> Mapping[Value | None, Value | None]:
+    """Return what is looked up, by the values of the first argument."""
+    keys = (key.value for key in apply.args[1:] if isinstance(key, Const))
+    return dict(zip(keys, option(apply, Results).values, strict=True))
 
 
 def _results(facts: Facts, apply: Apply) -> Facts:

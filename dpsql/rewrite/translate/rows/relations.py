@@ -18,6 +18,7 @@ from dpsql.policy.model import Policy, Role, RowCondition, SqlType, Table, Table
 from dpsql.rewrite.analysis.bounds import evaluable, evaluate, facts, keeps
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, equal_values
 from dpsql.rewrite.analysis.owners import Unique
+from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.logical import compared_ways, equation
 from dpsql.rewrite.ir.calendar import shift
 from dpsql.rewrite.ir.constant_table import AnswerForm, ConstantTable, DeferredTable
@@ -780,7 +781,14 @@ class Tracker:
             relation, change = moved
             inner = {node: change(expr) for node, expr in t.inner.items()}
             t = replace(t, names=t.names.changed(change), inner=inner)
-        return relation, t
+        return relation, t if relation.condition == TRUE else replace(
+            t, facts_in_rows=partial(self._facts_in, relation)
+        )
+
+    def _facts_in(self, relation: Relation, expr: Expr) -> Facts:
+        """Return the facts about an expression in the rows of a relation."""
+        env = refine_by_predicate(refs(expr), relation.condition, self.declared)
+        return self.facts_of(expr) if env is None else facts(expr, env)
 
     def facts_of(self, expr: Expr) -> Facts:
         """Return the facts about an expression by the declarations alone; rows without a unit are not there."""

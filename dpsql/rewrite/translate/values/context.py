@@ -101,6 +101,8 @@ def rename_columns(relation: Relation, alias: exp.Expr | None) -> Relation:
     return replace(relation, columns={name: e for name, (_, e) in zip(names, old, strict=False)})
 
 
+_OF_VALUES = frozenset({"too-many-groups", "map-too-large", "function-needs-domain"})
+"""The rules by which an expression is refused that has too many values."""
 MICROS = "micros"
 """The function that changes nothing but whether a number, or a time of the day or an interval, is meant."""
 _MOST_OPERATIONS = 5_000
@@ -167,6 +169,8 @@ class Translator:
     """Inner queries among these expressions, and tests of their values, by their nodes."""
     by_value: bool = True
     """Whether the shadow may be asked what a function makes of each of few values."""
+    facts_in_rows: Callable[[Expr], Facts] | None = None
+    """The facts about expressions in the rows that WHERE leaves; None where there are no others, or not yet."""
     zoned: dict[int, tuple[exp.Expr, bool]] = field(init=False, repr=False, compare=False, default_factory=dict)
     on_clock: dict[Expr, Expr] = field(init=False, repr=False, compare=False, default_factory=dict)
     """Of times with a zone that were made of days what the session's clock shows: the days."""
@@ -179,6 +183,21 @@ class Translator:
             Unsupported: with the construct that is not allowed over private rows.
         """
         return self.value(self.operand(node))
+
+    def narrowed_where(self, translate: Callable[["Translator"], Expr]) -> Expr:
+        """Return what is translated value by value: of those that WHERE leaves, where they are too many without it.
+
+        A map of all values is the same in every statement, so that one answer may tell another.
+
+        Raises:
+            Unsupported: there are too many all the same, or whatever else is wrong.
+        """
+        try:
+            return translate(self)
+        except Unsupported as refusal:
+            if refusal.because not in _OF_VALUES or self.facts_in_rows is None:
+                raise
+        return translate(replace(self, facts_of=self.facts_in_rows, facts_in_rows=None))
 
     def value(self, operand: Operand) -> Expr:
         """Return an operand as a value of each row.

@@ -34,8 +34,12 @@ _UNITS = ((4, "year"), (7, "month"), (10, "day"), (13, "hour"), (16, "minute"), 
 def by_unit(t: Translator, moment: Expr, unit: str, node: exp.Expr) -> Expr:
     """Return what the shadow writes for each unit of time that can occur; `node` is in terms of a column `x`."""
     truncated = Apply("date_trunc", (moment,), SqlType.TIMESTAMP, Unit(unit))
-    values = tuple(v for v in domain(truncated, {r: t.facts_of(r) for r in refs(moment)}, MAX_VALUES) if v is not None)
-    return map_values(t, truncated, values, node)
+
+    def by_value(narrowed: Translator) -> Expr:
+        units = domain(truncated, {r: narrowed.facts_of(r) for r in refs(moment)}, MAX_VALUES)
+        return map_values(narrowed, truncated, tuple(unit for unit in units if unit is not None), node)
+
+    return t.narrowed_where(by_value)
 
 
 def time_prefix(t: Translator, text: exp.Expr, end: int, node: exp.Expr) -> Expr | None:

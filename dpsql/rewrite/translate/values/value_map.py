@@ -39,6 +39,10 @@ class _Input:
 
 def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     """Let the shadow evaluate a function whose arguments have few values, value by value; the engine sees the results."""
+    return t.narrowed_where(lambda narrowed: _through_shadow(narrowed, node))
+
+
+def _through_shadow(t: Translator, node: exp.Expr) -> Expr:
     if not t.by_value or node.find(exp.Column) is None or not _speakable(t, node):
         raise unknown_construct(node, because="function-not-known")
     inputs = tuple(_inputs(t, node, node))
