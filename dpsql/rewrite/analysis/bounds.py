@@ -118,6 +118,8 @@ _EXACT = 2**53
 _DECIMALS, _SHORT = 10**6, 10**9
 """A number of six decimals below that has fifteen digits at most, and two such are told apart in double precision."""
 _BITS = {SqlType.SMALLINT: 15, SqlType.INTEGER: 31}
+_MOST_LISTED = 10_000
+"""Values of a column without bounds, of which a condition says both ends."""
 _NEAR = Fraction(1, 10**14)
 """More than decimals are beside what they are settled as by their digits in all, relative to it."""
 _ENDLESS = 10**300
@@ -136,7 +138,37 @@ def refine_by_comparisons(columns: Sequence[Ref], condition: Expr, declared: Dec
             return None
         if not _apply(conjunct, env):
             return None
+    for ref in dict.fromkeys(columns):
+        if (
+            is_whole(ref)
+            and env[ref].interval is None
+            and env[ref].values is None
+            and not _between(ref, condition, env)
+        ):
+            return None
     return env
+
+
+def _between(ref: Ref, condition: Expr, env: dict[Expr, Facts]) -> bool:
+    """List the values of a column without bounds, of which both ends are said; return False if it has none.
+
+    week BETWEEN 1 AND 3 → week is 1, 2 or 3
+    """
+    about = [c for c in conjuncts(condition) if refs(c) == (ref,) and not has_inexact_constants(c)]
+    bounds = [bound for c in about if (bound := _bound(c, ref)) is not None]
+    low = math.ceil(max((bound.low for bound in bounds), default=-LARGEST))
+    high = math.floor(min((bound.high for bound in bounds), default=LARGEST))
+    if high - low >= _MOST_LISTED:
+        return True
+    env[ref] = Facts(nullable=False, values=tuple(range(low, high + 1)))
+    return low <= high and all(_apply(conjunct, env) for conjunct in about)
+
+
+def _bound(conjunct: Expr, ref: Ref) -> Interval | None:
+    condition = _condition(conjunct)
+    if condition is None or not isinstance(conjunct, Apply) or condition.compared(conjunct) != ref:
+        return None
+    return condition.narrows(conjunct, ref)
 
 
 def facts_where(condition: Expr, env: Env, *, holds: bool) -> Env:
@@ -426,6 +458,15 @@ def facts(expr: Expr, env: Env) -> Facts:
     return Facts(expr_facts.nullable, expr_facts.interval, expr_facts.values, as_read(expr_facts.interval, expr.type))
 
 
+def is_null(expr: Expr) -> bool:
+    """Return whether an expression is NULL by what is written alone, as a function of a CASE is where that has no ELSE."""
+    if not isinstance(expr, Apply):
+        return isinstance(expr, Const) and expr.value is None
+    function = function_of(expr)
+    computed = function.needs_bounds and not function.conditional and function.interval_of_present is None
+    return computed and not function.never_null and any(map(is_null, expr.args))
+
+
 def _applied(expr: Apply, env: Env) -> Facts:
     function = function_of(expr)
     given = _branches(expr, env) if function.conditional else [facts(arg, env) for arg in expr.args]
@@ -448,7 +489,7 @@ def _applied(expr: Apply, env: Env) -> Facts:
     nullable = _nullable(expr, given)
     if expr.type is SqlType.BOOLEAN:
         return Facts(nullable, Interval.of(0, 1), (False, True))
-    unknown_time = function.needs_bounds and expr.type.is_temporal and interval is None
+    unknown_time = function.needs_bounds and expr.type.is_temporal and interval is None and not is_null(expr)
     if unknown_time or (
         interval is not None and not (anywhere and _computable(anywhere, expr.type) and _is_short(interval))
     ):

@@ -11,7 +11,7 @@ from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, SqlType, Value
-from dpsql.rewrite.analysis.bounds import countable, evaluable, evaluate, facts, facts_if_possible, too_large
+from dpsql.rewrite.analysis.bounds import countable, evaluable, evaluate, facts, facts_if_possible, is_null, too_large
 from dpsql.rewrite.functions.function import Cell, EvaluateRule, lists_too_many, order_of, too_many
 from dpsql.rewrite.functions.logical import is_whole, within_branches
 from dpsql.rewrite.functions.table import describe, function_of, integral, step_of
@@ -349,7 +349,7 @@ def listed_values(expr: Expr, env: Env, limit: int) -> Sequence[Cell]:
 def _values(expr: Expr, expr_facts: Facts, env: Env, limit: int) -> Sequence[Cell]:
     if expr_facts.values is not None:
         return expr_facts.values
-    if isinstance(expr, Const) and expr.value is None:
+    if is_null(expr):
         return ()
     if isinstance(expr, Apply):
         within = within_branches(expr)

@@ -313,7 +313,11 @@ TIMES: tuple[Function, ...] = (
         describe=_moved_by,
         note="n a whole number; no months",
     ),
-    type_change("in_utc", "t AT TIME ZONE 'UTC'", note="other constant zones need bounds of at most 24 years"),
+    type_change(
+        "in_utc",
+        "t AT TIME ZONE 'UTC'",
+        note="other zones need bounds of at most 24 years; those of a column are its declared values",
+    ),
     type_change(
         "micros",
         "a time of the day, an interval",

@@ -62,6 +62,12 @@ class Constants:
         """
         while isinstance(node, exp.Paren):
             node = node.this
+        if node.find(exp.Column) is not None and node.find(exp.Query) is None:
+            raise Unsupported(
+                f"an array of constants can stand here, and not {render(node)[:80]}",
+                because="array-of-rows",
+                hint="Write a test for each member: x = a OR x = b.",
+            )
         if isinstance(node, exp.Array):
             return tuple(self._scalar(item) for item in node.expressions)
         if isinstance(node, exp.Values) and all(len(row.expressions) == 1 for row in node.expressions):

@@ -323,6 +323,8 @@ def _comparison(t: Translator, node: exp.Expr) -> Expr:
     quantified = _quantified(right)
     if quantified is not None:
         array, every = quantified
+        if isinstance(array, exp.Array) and array.find(exp.Column) is not None:
+            return _joined([compare_nodes(t, op, node.this, item, node) for item in array.expressions], every=every)
         items = values_of(t, array) if isinstance(array, exp.Query) else t.constants.items(array)
         return _of_array(t, node.this, items, node, op=op, every=every)
     left, other = row_parts(node.this), row_parts(right)

@@ -57,7 +57,7 @@ def _inputs(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
     """Yield what a function is of: its columns if each has few values, else the largest parts that have."""
     columns = {column: t.names.find(column) for column in node.find_all(exp.Column)}
     _refuse_labels_as_texts(columns, whole)
-    few = {column: _few(t, expr) for column, expr in columns.items()}
+    few = {column: few_values(t, expr) for column, expr in columns.items()}
     inputs = [_Input(column, columns[column], values) for column, values in few.items() if values is not None]
     if len(inputs) == len(few):
         yield from _shortest(t, node, whole, inputs)
@@ -96,7 +96,7 @@ def _parts(t: Translator, node: exp.Expr, whole: exp.Expr) -> Iterator[_Input]:
             continue
         # Without the shadow: else a part would be asked of it, and the map then be mapped once more by what is around it.
         argument = _understood(replace(t, by_value=False), part)
-        values = _few(t, argument) if argument is not None else None
+        values = few_values(t, argument) if argument is not None else None
         if argument is not None and values is not None:
             yield _Input(part, argument, values)
         else:
@@ -248,7 +248,7 @@ def _speakable(t: Translator, node: exp.Expr) -> bool:
     return True
 
 
-def _few(t: Translator, expr: Expr) -> Sequence[Value] | None:
+def few_values(t: Translator, expr: Expr) -> Sequence[Value] | None:
     """Return all values of an expression that the shadow would write as PostgreSQL does, if they are known and few."""
     declared = t.facts_of(expr).values
     if declared is not None or (expr.type is SqlType.NUMERIC and digits_written(expr) is None):

@@ -6,7 +6,7 @@ picked::timestamptz, where the session's TimeZone is Europe/Berlin
 The value of an expression of the type `timestamptz` is what UTC's clock shows, so that it says when it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.dialect import literal_text, render, written_type
 from dpsql.rewrite.translate.values.arithmetic import arithmetic, as_timestamp
 from dpsql.rewrite.translate.values.context import IntervalTimes, Operand, Translator, unknown_construct
-from dpsql.rewrite.translate.values.value_map import through_shadow
+from dpsql.rewrite.translate.values.value_map import few_values, through_shadow
 
 _ZONED_TYPES = ("timestamptz", "timestamp with time zone")
 _TYPES = (*_ZONED_TYPES, "timestamp", "timestamp without time zone")
@@ -33,6 +33,8 @@ _SPAN = 400 * DAY
 _OF_SESSIONS: dict[tuple[str, exp.Expr, int, int], list[tuple[int, int]]] = {}
 """The pieces of midnights by sessions' clocks, by zone, move and span. A PostgreSQL says the same as long as it runs."""
 _MOST_KNOWN = 256
+_MOST_ZONES = 40
+"""Zones that rows may name, each of which is a branch."""
 _STEP = 15 * 60 * 10**6
 """Clocks are changed at quarters of an hour."""
 _UTC = frozenset({"utc", "etc/utc", "etc/uct", "uct", "z", "zulu", "gmt", "etc/gmt"})
@@ -136,11 +138,15 @@ def in_utc(t: Translator, node: exp.Expr) -> exp.Expr:
 
 
 def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
-    """Translate AT TIME ZONE with a constant zone, `timezone('…', t)`, and casts between times with and without a zone.
+    """Translate AT TIME ZONE, `timezone('…', t)`, and casts between times with and without a zone.
 
     Raises:
         MissingBounds: the time has none.
+        Unsupported: the zone is neither constant nor one of few.
     """
+    zone = next((zone for part in _chain(node) if (zone := _zone(part)) is not None and zone.find(exp.Column)), None)
+    if zone is not None:
+        return _zone_by_zone(t, node, zone)
     chain = [node]
     while (inner := _inner(chain[-1])) is not None:
         chain.append(inner)
@@ -164,6 +170,43 @@ def at_time_zone(t: Translator, node: exp.Expr) -> Expr:
     for outer in reversed(chain):
         moved = _around(outer, moved)
     return ZonedMove(t, x, moved, node).expression()
+
+
+def _zone_by_zone(t: Translator, node: exp.Expr, zone: exp.Expr) -> Expr:
+    """Return a time moved to the zone that a row names.
+
+    at AT TIME ZONE home  →  CASE home WHEN 'UTC' THEN at AT TIME ZONE 'UTC' WHEN 'Asia/Tokyo' THEN … END
+    """
+    named = t.expression(zone)
+    names = few_values(t, named) if named.type is SqlType.TEXT else None
+    if names is None or len(names) > _MOST_ZONES:
+        raise Unsupported(
+            f"AT TIME ZONE {render(zone)[:80]} takes one of a few declared zones, {_MOST_ZONES} at most",
+            because="zone-of-rows",
+            hint="Write a constant zone; or the owner of the data can declare `values: [UTC, …]` for the column.",
+        )
+    literals = [exp.Literal.string(str(name)) for name in names]
+    branches = [exp.If(this=name, true=node.transform(_replaced, zone, name)) for name in literals]
+    return t.expression(exp.Case(this=zone.copy(), ifs=branches))
+
+
+def _replaced(part: exp.Expr, before: exp.Expr, after: exp.Expr) -> exp.Expr:
+    return after.copy() if part == before else part
+
+
+def _chain(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the steps by which a time is moved, the last first."""
+    inner: exp.Expr | None = node
+    while inner is not None:
+        yield inner
+        inner = _inner(inner)
+
+
+def _zone(outer: exp.Expr) -> exp.Expr | None:
+    """Return the zone to which a step moves a time; None of a step that names none."""
+    if isinstance(outer, exp.AtTimeZone):
+        return outer.args["zone"]  # type: ignore[no-any-return]  # sqlglot's arguments are of any type
+    return outer.expressions[0] if isinstance(outer, exp.Anonymous) and _inner(outer) is not None else None
 
 
 def on_session_clock(t: Translator, x: Expr, node: exp.Expr) -> Expr:
