@@ -10,7 +10,7 @@ import math
 import re
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -636,6 +636,11 @@ class Role:
     def may_name(self, table: str, column: str) -> bool:
         """Return whether it may name a column of a table."""
         return table not in self.columns or column in self.columns[table]
+
+    def granted_rows(self, tables: Iterable[str]) -> Iterator[str]:
+        """Yield of which rows the role sees no others, in words, for each of some tables of which it does not see all."""
+        for name in sorted({*tables} & self.where.keys()):
+            yield f"of {name} those for which {' '.join(self.where[name].text.split())}"
 
     @property
     def least_epsilon(self) -> Fraction:

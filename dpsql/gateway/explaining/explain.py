@@ -99,13 +99,10 @@ def _foreseen(part: PricedMeasurement, known: Knowledge) -> ForeseenBound | None
 
 def rights(role: Role, priced: PricedPlan) -> Iterator[str]:
     """Yield for each table that a plan reads in part, the rows of it that the role sees."""
-    if not role.where:
-        return
-    relations = (part.measurement.relation for part in priced.measurements)
-    for name in sorted({table.name for relation in relations for table in tables_below(relation)}):
-        if name in role.where:
-            text = " ".join(role.where[name].text.split())
-            yield f'Rows: of {name} those for which {text}, the only ones granted to role "{role.name}"'
+    if role.where:
+        relations = (part.measurement.relation for part in priced.measurements)
+        names = (table.name for relation in relations for table in tables_below(relation))
+        yield from (f'Rows: {rows}, the only ones granted to role "{role.name}"' for rows in role.granted_rows(names))
 
 
 # The numbers of EXPLAIN (FORMAT JSON), for programs: the same as its lines say to people.
@@ -445,7 +442,7 @@ def _scope(
 ) -> Iterator[str]:
     if not scope:
         yield f"  -> Public rows: {len(plan.groups.shown):,}, nothing is measured"
-    yield from (f"     Nowhere: {nowhere(ref)}" for ref in plan.nowhere)
+    yield from (f"     Nowhere: {nowhere(said_of)}" for said_of in plan.nowhere)
     for part in scope:
         yield f"  -> {_headline(part)}"
         yield from (f"       {line}" for line in _details(part))

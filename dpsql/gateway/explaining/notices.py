@@ -128,8 +128,10 @@ def _cut(draws: Draws) -> str | None:
     )
 
 
-def nowhere(ref: Ref | None) -> str:
-    """Return that a condition on a column holds nowhere by what is declared of it, which nobody has measured."""
+def nowhere(ref: Ref | str | None) -> str:
+    """Return that a condition on a column, or on the rows that are granted, holds nowhere, which nobody has measured."""
+    if isinstance(ref, str):
+        return f"no row that the role sees can satisfy what is said: it sees {ref}; nothing was measured"
     if ref is None:
         return "no row can satisfy what is said, by what is declared; nothing was measured"
     column, declared = ref.column, f"one of {len(ref.column.values or ()):,} values"

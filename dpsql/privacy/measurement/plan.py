@@ -513,9 +513,9 @@ class MeasurementPlan:
     """Outputs that are divided by others, by their places: how far off that is EXPLAIN says, too."""
     capped: tuple[tuple[str, int], ...] = ()
     """The units of whose own rows numbers decide, and the most that count of them, where that is not declared."""
-    nowhere: tuple[Ref | None, ...] = ()
+    nowhere: tuple[Ref | str | None, ...] = ()
     """The columns that have no value, by what is declared of them, of which a condition would hold; None for one that the
-    role does not see, or that is computed."""
+    role does not see, or that is computed. Where each part of the condition has some: of which rows the role sees no more."""
     by_units: "MeasurementPlan | None" = None
     """The same where the groups are found by the number of their units, if they can be; which of the two is taken depends
     on what the statement pays."""

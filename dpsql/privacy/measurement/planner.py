@@ -48,7 +48,7 @@ from dpsql.rewrite.analysis.predicates import refine_by_predicate
 from dpsql.rewrite.functions.function import lists_too_many
 from dpsql.rewrite.functions.logical import negated_condition, only_branch
 from dpsql.rewrite.ir.expr import FALSE, TRUE, Apply, Const, Env, Expr, Facts, Ref, both, conjuncts, refs
-from dpsql.rewrite.ir.relation import Relation
+from dpsql.rewrite.ir.relation import Relation, tables_below
 from dpsql.rewrite.syntax.named.grouping import Set
 from dpsql.rewrite.translate.rows import aggregates as asked
 from dpsql.rewrite.translate.rows.aggregates import (
@@ -810,8 +810,11 @@ def _impossible(
     return MeasurementPlan(groups, (), outputs, totals, nowhere=nowhere)
 
 
-def _nowhere(conditions: Iterable[Expr], relation: Relation, context: PlanningContext) -> tuple[Ref | None, ...]:
-    """Return the private columns whose declared bounds or values alone let no row satisfy a part of the conditions."""
+def _nowhere(conditions: Iterable[Expr], relation: Relation, context: PlanningContext) -> tuple[Ref | str | None, ...]:
+    """Return the private columns whose declared bounds or values alone let no row satisfy a part of the conditions.
+
+    Where there are none, it is the rows that the role sees which contradict them, if it does not see all.
+    """
     role, sources = context.role, relation.sources
 
     def shown(ref: Ref) -> Ref | None:
@@ -823,4 +826,6 @@ def _nowhere(conditions: Iterable[Expr], relation: Relation, context: PlanningCo
     alone = [
         refs(part) for part in parts if refs(part) and refine_by_predicate(refs(part), part, context.declared) is None
     ]
+    if parts and not alone and FALSE not in parts:  # tools write that, and know
+        return tuple(role.granted_rows(table.name for table in tables_below(relation)))
     return tuple(dict.fromkeys(shown(ref) for of in alone for ref in of if not ref.public))
