@@ -611,11 +611,51 @@ def _bounded(relation: Relation, kind: str, unique: Unique) -> tuple[int, int | 
         if each.keys() <= all_found(some, known_by)
     ]
     most, _, some = min(choices)
+    with_missing = _number_with_missing(relation, rows, unique)
     single = any(once.issuperset(sources) and all_found(sources, known_by) == every for _, _, sources in choices)
-    ends = {i: _up_to(relation, i, each[i]) for i in some if i not in once}
+    fewer = not single and with_missing is not None and with_missing < most
+    ends = {i: _up_to(relation, i, each[i]) for i in (each if fewer else some) if i not in once}
     chosen = any(ends.values()) and not single
+    if fewer:
+        up_to = _number_with_missing(relation, {i: ends.get(i) or rows[i] for i in each}, unique) if chosen else None
+        return with_missing or most, None, False, up_to
     up_to = math.prod(end or rows[i] for i, end in ends.items()) if chosen else None
     return (1 if single else most), each[some[0]].max_groups if len(some) == 1 else None, single, up_to
+
+
+_MOST_LEFT = 3
+"""Tables of LEFT JOIN, each of which has a row or none in a joined row."""
+
+
+def _number_with_missing(relation: Relation, rows: Mapping[int, int], unique: Unique) -> int | None:
+    """Return how many joined rows a unit may have, as the sum over which tables of LEFT JOIN have a row in them.
+
+    subscriptions LEFT JOIN invoices USING (subscription)  →  as many as invoices, and as subscriptions without one
+
+    A joined row in which such a table has a row is one of the inner join. In one where it has none the table is known: by
+    NULL in its columns. None where there is no such table, or there are too many.
+    """
+    left = [i for i in rows if relation.sources[i].join is Join.LEFT]
+    if not 0 < len(left) <= _MOST_LEFT:
+        return None
+    number = 0
+    for met in itertools.product((True, False), repeat=len(left)):
+        missing = [i for i, is_met in zip(left, met, strict=True) if not is_met]
+        inner = [
+            replace(source, join=Join.INNER) if i in left and i not in missing else source
+            for i, source in enumerate(relation.sources)
+        ]
+        known_by, others = (
+            found_by(replace(relation, sources=tuple(inner)), unique),
+            [i for i in rows if i not in missing],
+        )
+        number += min(
+            math.prod(rows[i] for i in some)
+            for size in range(1, len(others) + 1)
+            for some in itertools.combinations(others, size)
+            if rows.keys() <= all_found((*some, *missing), known_by)
+        )
+    return number
 
 
 def _once(relation: Relation, index: int, bound: UnitBound, unique: Unique) -> bool:

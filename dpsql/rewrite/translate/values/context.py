@@ -101,8 +101,6 @@ def rename_columns(relation: Relation, alias: exp.Expr | None) -> Relation:
     return replace(relation, columns={name: e for name, (_, e) in zip(names, old, strict=False)})
 
 
-_OF_VALUES = frozenset({"too-many-groups", "map-too-large", "function-needs-domain"})
-"""The rules by which an expression is refused that has too many values."""
 MICROS = "micros"
 """The function that changes nothing but whether a number, or a time of the day or an interval, is meant."""
 _MOST_OPERATIONS = 5_000
@@ -183,21 +181,6 @@ class Translator:
             Unsupported: with the construct that is not allowed over private rows.
         """
         return self.value(self.operand(node))
-
-    def narrowed_where(self, translate: Callable[["Translator"], Expr]) -> Expr:
-        """Return what is translated value by value: of those that WHERE leaves, where they are too many without it.
-
-        A map of all values is the same in every statement, so that one answer may tell another.
-
-        Raises:
-            Unsupported: there are too many all the same, or whatever else is wrong.
-        """
-        try:
-            return translate(self)
-        except Unsupported as refusal:
-            if refusal.because not in _OF_VALUES or self.facts_in_rows is None:
-                raise
-        return translate(replace(self, facts_of=self.facts_in_rows, facts_in_rows=None))
 
     def value(self, operand: Operand) -> Expr:
         """Return an operand as a value of each row.

@@ -20,7 +20,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import function_name
 from dpsql.rewrite.syntax.read.dialect import literal_text, render, written_type
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
 from dpsql.rewrite.translate.values.context import Handler, Operand, Translator, unknown_construct
-from dpsql.rewrite.translate.values.value_map import MAX_VALUES, map_values, through_shadow
+from dpsql.rewrite.translate.values.value_map import MAX_VALUES, map_values, narrowed_where, through_shadow
 from dpsql.rewrite.translate.values.zones import on_session_clock
 
 # The first characters of a time's text, which show a unit of time: the shadow writes each, the engine sees the map.
@@ -39,7 +39,7 @@ def by_unit(t: Translator, moment: Expr, unit: str, node: exp.Expr) -> Expr:
         units = domain(truncated, {r: narrowed.facts_of(r) for r in refs(moment)}, MAX_VALUES)
         return map_values(narrowed, truncated, tuple(unit for unit in units if unit is not None), node)
 
-    return t.narrowed_where(by_value)
+    return narrowed_where(t, by_value)
 
 
 def time_prefix(t: Translator, text: exp.Expr, end: int, node: exp.Expr) -> Expr | None:

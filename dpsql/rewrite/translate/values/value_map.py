@@ -6,7 +6,7 @@ The engine sees only the resulting map, so that every engine has PostgreSQL's ow
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -14,6 +14,7 @@ from sqlglot import exp
 from dpsql.errors import DpsqlError, Unsupported
 from dpsql.policy.model import SqlType, Value
 from dpsql.rewrite.analysis.keys import key_of
+from dpsql.rewrite.functions.function import lists_too_many
 from dpsql.rewrite.functions.table import digits_written
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
 from dpsql.rewrite.ir.literal import TYPES, format_value, parse_value
@@ -37,9 +38,27 @@ class _Input:
     values: Sequence[Value]
 
 
+def narrowed_where(t: Translator, translate: Callable[[Translator], Expr]) -> Expr:
+    """Return what is translated value by value: of those that WHERE leaves, where they are too many without it.
+
+    A map of all values is the same in every statement, so that one answer may tell another.
+
+    Raises:
+        Unsupported: there are too many all the same, or whatever else is wrong.
+    """
+    try:
+        return translate(t)
+    except Unsupported as refusal:
+        too_many = lists_too_many(refusal) or refusal.because in {"function-needs-domain", "map-too-large"}
+        if not too_many or t.facts_in_rows is None:
+            raise
+        facts_of = t.facts_in_rows
+    return translate(replace(t, facts_of=facts_of, facts_in_rows=None))
+
+
 def through_shadow(t: Translator, node: exp.Expr) -> Expr:
     """Let the shadow evaluate a function whose arguments have few values, value by value; the engine sees the results."""
-    return t.narrowed_where(lambda narrowed: _through_shadow(narrowed, node))
+    return narrowed_where(t, lambda narrowed: _through_shadow(narrowed, node))
 
 
 def _through_shadow(t: Translator, node: exp.Expr) -> Expr:
