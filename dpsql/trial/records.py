@@ -121,7 +121,9 @@ class _Maker:
             name: self._column(column, first, draw, nulls=place % 2 == self.world)
             for place, (name, column) in enumerate(table.columns.items())
         }
-        for kind in table.units:
+        # One column may say whose a row is for two kinds: a visit's patient, and the household through the patient. What
+        # is written last counts, so it is that of the kind whose individuals are taken away.
+        for kind in sorted(table.units, key=lambda kind: kind == self.kind):
             self._name_units(table, kind, cells, owners, draw)
         self._point(table, cells, draw)
         for key in self._keys(table):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from dpsql.policy.load import load
 from dpsql.policy.model import Policy
 from dpsql.trial.records import made_up_records
 from tests.lists.conftest import _RETAIL as RETAIL
@@ -31,6 +32,43 @@ def test_a_source_that_is_down_is_not_missed(engine: str, policy: Policy, world:
     if engine == "postgres":
         world.owner.execute("DROP DATABASE gone WITH (FORCE)")
     assert all(trial_court.see(plan, "owner").new for plan in priced)
+
+
+PEOPLE = """table: people
+key: person
+privacy_units: {person: {column: person, max_rows: 1}, household: {column: household, max_rows: 4}}
+columns:
+  person: {type: integer}
+  household: {type: integer}
+"""
+VISITS = """table: visits
+privacy_units: {person: {column: person, max_rows: 5}, household: {through: person, max_rows: 20}}
+columns:
+  person: {type: integer, references: people.person}
+"""
+CONFIG = """dataset: practice
+engine: {kind: duckdb, database: practice.duckdb}
+schemas: schemas
+budget: {person: {epsilon: 1}, household: {epsilon: 1}}
+roles: {ward: {protects: household, budget: {epsilon: 1}, per_query: {epsilon: 1}}}
+"""
+
+
+@pytest.mark.parametrize("person", ["column", "through"])
+def test_one_column_says_whose_a_row_is_for_two_kinds(person: str, tmp_path: Path) -> None:
+    """A visit's patient is one unit, and of another by the household: rows are those of whom their columns name."""
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "people.yaml").write_text(PEOPLE)
+    (tmp_path / "schemas" / "visits.yaml").write_text(VISITS.replace("person: {column", f"person: {{{person}"))
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    policy = load(tmp_path / "config.yaml").policy
+    for records in made_up_records(policy, {}, {"people": frozenset({frozenset({"person"})})}):
+        tables, kind = records.tables, records.kind
+        owners = {row[0]: o for row, o in zip(tables["people"].rows, tables["people"].owners[kind], strict=True)}
+        for (named,), owner in zip(tables["visits"].rows, tables["visits"].owners[kind], strict=True):
+            if named is not None:
+                by_name = kind == "person" and person == "column"
+                assert owner == (owners.setdefault(named, owner) if by_name else owners.get(named))
 
 
 def test_several_columns_point_to_a_key_of_other_names(tmp_path: Path) -> None:
