@@ -73,6 +73,8 @@ PLAIN = (
     "SELECT count(*) FROM (SELECT visitor FROM visits GROUP BY visitor HAVING avg(opens) > interval '12 hours') t",
     "SELECT count(DISTINCT visitor), count(DISTINCT badge), count(*) FROM visits",
     "SELECT size, count(*) FROM (SELECT DISTINCT ON (visitor) visitor, size FROM visits ORDER BY visitor, made) GROUP BY 1",
+    "SELECT mood, count(*) FROM (SELECT DISTINCT ON (visitor) visitor, mood FROM visits ORDER BY visitor, mood) t GROUP BY 1",
+    "SELECT f, count(*) FROM (SELECT first_value(mood) OVER (PARTITION BY visitor ORDER BY mood) f FROM visits) GROUP BY 1",
     "SELECT avg(h) FROM (SELECT hours h, rank() OVER (PARTITION BY visitor ORDER BY visitor, made) p FROM visits) WHERE p=1",
     "SELECT count(*) FROM (SELECT DISTINCT ON (visitor) visitor, hours FROM visits ORDER BY visitor) t",
     "SELECT door, count(*) FROM visits GROUP BY 1",

@@ -45,6 +45,7 @@ from dpsql.rewrite.translate.rows.per_unit import (
 )
 from dpsql.rewrite.translate.values.context import Names, Translator
 from dpsql.rewrite.translate.values.json_paths import UNREAD, is_json
+from dpsql.rewrite.translate.values.texts import in_order, labels_of
 from dpsql.rewrite.translate.values.value_map import map_values
 
 # The rows in a row's window, where a single unit's rows are read.
@@ -236,7 +237,10 @@ class _Rows:
         return tuple(self._ordered(t, node, key) for node, key in told)
 
     def _ordered(self, t: Translator, node: exp.Expr, key: Expr) -> tuple[str, str]:
-        key = _place_of_text(t, key) if key.type.is_text else key
+        if key.type is SqlType.ENUM:  # by its labels' order, whatever their letters
+            key = in_order(key, labels_of(key))
+        elif key.type.is_text:
+            key = _place_of_text(t, key)
         down, first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
         return self._named(key), f"{'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
 
