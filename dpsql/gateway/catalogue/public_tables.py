@@ -11,6 +11,7 @@ from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Policy, SqlType, Table, Value, in_single_precision
 from dpsql.rewrite.analysis.declared_facts import DeclaredFacts, PublicRows
 from dpsql.rewrite.ir.expr import Facts
+from dpsql.rewrite.ir.literal import simplest
 
 # Values of public tables as PostgreSQL will have them: of a type that is narrower than the engine's.
 #
@@ -110,9 +111,14 @@ def _columns(table: Table, engine: HasPublicRows) -> Mapping[str, Sequence[Value
 
 
 def _as_declared(value: Value | None, column: Column) -> Value | None:
-    """Return a value as statements read it: of a char(n) without what is beyond its length, and the blanks at its end."""
+    """Return a value as statements read it: of a char(n) without what is beyond its length, and the blanks at its end.
+
+    One in double precision is the decimal that PostgreSQL writes, as constants are: 0.1 = 0.1, whose digits never end.
+    """
     if column.type is SqlType.CHARACTER and isinstance(value, str):
         return value[: column.characters].rstrip(" ")
+    if column.type is SqlType.DOUBLE and isinstance(value, int | Fraction):
+        return simplest(Fraction(repr(float(value))))
     return value
 
 
