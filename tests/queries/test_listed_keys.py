@@ -65,6 +65,13 @@ def test_ids_beside_a_numeric_are_told_apart(dialect: str, policy: Policy, world
         (f"number > {first}::numeric", 20),
         (f"number::numeric = {first + 1}", 10),
         (f"number <> {first + 1}::numeric", 20),
+        (f"number > {first}.5", 20),
+        (f"{first}.5 >= number", 10),
+        (f"number BETWEEN {first}.5 AND {first + 1}.5", 10),
+        (f"number = {first + 1}.5 OR number IS NOT DISTINCT FROM {first + 2}.5", 0),
+        (f"number IN ({first}.0, 5.5)", 10),
+        (f"number NOT IN ({first + 1}.0, 5.5)", 20),
+        (f"number NOT IN ({first}.5, 5.5)", 30),
     ):
         ((found,),) = unnoised(f"SELECT count(*) FROM rides WHERE {condition}", policy, world, tiny[dialect]).values()
         assert found == rows, condition

@@ -55,7 +55,10 @@ from dpsql.rewrite.translate.values.zones import (
 BOOL = SqlType.BOOLEAN
 _NARROW = frozenset({SqlType.SMALLINT, SqlType.INTEGER})
 """The whole numbers of which no two are one in double precision."""
-_ORDERS = frozenset({"lt", "le", "gt", "ge"})
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_ORDERS = frozenset(_MIRRORED)
+_HALVES_END = 2**52
+"""From here on double precision has whole numbers alone."""
 
 
 def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
@@ -67,7 +70,7 @@ def compare(t: Translator, op: str, a: Expr, b: Expr, node: exp.Expr) -> Expr:
     a, b = _at_one_clock(t, a, b, node)
     a, b = _within_reach(t, a, b), _within_reach(t, b, a)
     a, b = as_whole(a), as_whole(b)
-    a, b = _whole_beside(a, b), _whole_beside(b, a)
+    a, b = _whole_beside(a, b, _MIRRORED.get(op, op)), _whole_beside(b, a, op)
     if SqlType.CHARACTER in (a.type, b.type) and SqlType.TEXT in (a.type, b.type):
         a, b = as_text(a), as_text(b)
     alike = a.type == b.type or (a.type.is_number and b.type.is_number) or NULL in (a, b)
@@ -89,16 +92,28 @@ def as_whole(expr: Expr) -> Expr:
     return arg if arg.type in _NARROW or (arg.type.is_integer and expr.type is SqlType.NUMERIC) else expr
 
 
-def _whole_beside(const: Expr, other: Expr) -> Expr:
-    """Return a whole number of the type numeric as one of 64 bits beside another: in double precision ids are not told apart.
+def _whole_beside(const: Expr, other: Expr, op: str) -> Expr:
+    """Return a number of the type numeric as a whole one of 64 bits, beside another: double precision takes some for one.
 
     id = 9007199254740993::numeric  →  id = 9007199254740993
+    id > 9007199254740992.5         →  id > 9007199254740992
     """
-    if not (isinstance(const, Const) and const.type is SqlType.NUMERIC and other.type.is_integer):
+    value = _decimal_beside(const, other)
+    if value is None:
         return const
-    value = const.value
-    whole = isinstance(value, int | Fraction) and Fraction(value).denominator == 1 and -(2**63) <= value < 2**63
-    return Const(int(value), SqlType.BIGINT) if whole and isinstance(value, int | Fraction) else const
+    if value.denominator > 1 and op not in _ORDERS:
+        return (
+            const if abs(value) < _HALVES_END else Const(Fraction(1, 2), SqlType.NUMERIC)
+        )  # no whole number is either
+    whole = math.ceil(value) if op in {"lt", "ge"} else math.floor(value)
+    return Const(whole, SqlType.BIGINT) if -(2**63) <= whole < 2**63 else const
+
+
+def _decimal_beside(const: Expr, other: Expr) -> Fraction | None:
+    """Return a constant of the type numeric that is compared with whole numbers."""
+    if not isinstance(const, Const) or const.type is not SqlType.NUMERIC or not other.type.is_integer:
+        return None
+    return Fraction(const.value) if isinstance(const.value, int | Fraction) else None
 
 
 def _at_one_clock(t: Translator, a: Expr, b: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
@@ -375,7 +390,9 @@ def _telling(items: Sequence[Const], op: str, *, every: bool) -> Sequence[Const]
 def _listed(t: Translator, left: exp.Expr, items: Sequence[Const], node: exp.Expr, op: str = "eq") -> Expr:
     """Return `x IN (…)`, or `x NOT IN (…)`."""
     x = in_letters(t, left, *node.args.get("expressions", ())) or as_whole(t.expression(left))
-    members = tuple(dict.fromkeys(_member(t, x, item, node) for item in items))
+    # A fraction beside whole numbers would make engines compare all of them in double precision, and no number is one.
+    whole = [item for item in items if (_decimal_beside(item, x) or Fraction(0)).denominator == 1]
+    members = tuple(dict.fromkeys(_member(t, x, item, node) for item in whole or items[:1]))
     inside = Apply("in", (x, *members), BOOL)
     return inside if op == "eq" else Apply("not", (inside,), BOOL)
 
