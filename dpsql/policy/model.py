@@ -111,6 +111,12 @@ class SqlType(StrEnum):
         """Return whether every value is an integer."""
         return self in _INTEGERS
 
+    def has_room(self, value: "Value") -> bool:
+        """Return whether a number is one of a type of whole numbers; all others have room for what they are given."""
+        bits = _BITS.get(self)
+        # Two's complement has one number more below 0 than above.
+        return bits is None or -(2**bits) <= Fraction(value) < 2**bits
+
     @property
     def is_float(self) -> bool:
         """Return whether NaN and ±infinity are values."""
@@ -180,6 +186,8 @@ class OfEachType(Generic[T]):
 
 
 # Planning asks for these of every expression again and again.
+_BITS = {SqlType.SMALLINT: 15, SqlType.INTEGER: 31, SqlType.BIGINT: 63}
+"""Of types of whole numbers, the digits beside the sign."""
 _INTEGERS = frozenset({SqlType.SMALLINT, SqlType.INTEGER, SqlType.BIGINT})
 _FLOATS = frozenset({SqlType.REAL, SqlType.DOUBLE})
 _NUMBERS = _INTEGERS | _FLOATS | {SqlType.NUMERIC}

@@ -22,7 +22,6 @@ from dpsql.rewrite.ir.literal import simplest
 
 _NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
 _CHARACTERS = re.compile(r"character varying\((\d+)\)")
-_BITS = {SqlType.SMALLINT: 15, SqlType.INTEGER: 31, SqlType.BIGINT: 63}
 
 
 def as_shown(value: Value, column: Column) -> Value:
@@ -31,8 +30,7 @@ def as_shown(value: Value, column: Column) -> Value:
     Raises:
         ValueError: it has no room there; says which type has none.
     """
-    # Two's complement has one number more below 0 than above.
-    if column.type in _BITS and not -(2 ** _BITS[column.type]) <= Fraction(value) < 2 ** _BITS[column.type]:
+    if not column.type.has_room(value):
         raise ValueError(column.declared)
     if isinstance(value, str):
         return _text(value, column)

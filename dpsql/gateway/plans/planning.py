@@ -20,12 +20,14 @@ from dpsql.gateway.plans.tracked_scopes import (
     placeholder,
     tracked_scope,
 )
-from dpsql.policy.model import Column, EmptyGroups, Policy
+from dpsql.policy.model import Column, EmptyGroups, Policy, SqlType
+from dpsql.privacy.measurement.plan import MeasurementPlan
 from dpsql.privacy.measurement.planner import PlanningContext, measure
 from dpsql.question import Argument, ColumnDescription
 from dpsql.rewrite.analysis.declared_facts import PublicRows
 from dpsql.rewrite.analysis.keys import are_not_listed
 from dpsql.rewrite.bind.bound_reader import Binder, KnownForms, PlanningShadow
+from dpsql.rewrite.functions.table import describe
 from dpsql.rewrite.ir.constant_table import DeferredTable, deferred_table
 from dpsql.rewrite.ir.literal import TYPES, PublicAnswer, SpelledSql, quoted_name
 from dpsql.rewrite.ir.relation import awaited_tables
@@ -656,6 +658,27 @@ def _bounded(tracked: TrackedScope, context: PlanningContext) -> tuple[TrackedSc
     return tracked, _scope_plan(tracked, context)
 
 
+def _require_room(plan: MeasurementPlan, types: Sequence[str]) -> None:
+    """See that PostgreSQL's types have room for all groups: with the answer in its hands it would fail, which is paid then.
+
+    Raises:
+        MissingBounds: one may be beyond its type, where PostgreSQL fails at the row.
+    """
+    for place, (key, type_) in enumerate(zip(plan.groups.keys, types, strict=False)):
+        if type_ not in _WHOLE:
+            continue
+        values = {row[place] for row in plan.groups.shown}
+        if not all(value is None or isinstance(value, str) or SqlType(type_).has_room(value) for value in values):
+            raise MissingBounds(
+                f"{describe(key.expr)} may be more than {type_} has room for",
+                because="key-without-room",
+                hint="Make what it is computed of a bigint, or a numeric: n::bigint * 1000000.",
+            )
+
+
+_WHOLE = frozenset(type_.value for type_ in SqlType if type_.is_integer)
+
+
 def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:
     scope, fields = tracked.scope, tracked.columns
     sets = None if scope.grouping.plain else scope.grouping.sets
@@ -667,5 +690,6 @@ def _scope_plan(tracked: TrackedScope, context: PlanningContext) -> ScopePlan:
     if columns and len(fields) != len(columns):
         raise InternalError
     types = [field.type for field in fields] if columns else []  # GROUP BY () has neither keys nor aggregates
+    _require_room(plan, types)
     waiting = tracked.relation if awaited_tables(tracked.relation) else None
     return ScopePlan(plan, tuple(columns), tuple(types), waiting)
