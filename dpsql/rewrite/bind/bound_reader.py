@@ -5,7 +5,8 @@ The parser's tree is written again, and PostgreSQL binds that, too: it must say 
 
 import re
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -398,7 +399,41 @@ def _with_names_of_prefixes(tree: exp.Query) -> None:
         prefixed.replace(prefixed.this if called is None else exp.Anonymous(this=called, expressions=[prefixed.this]))
 
 
+def _require_keys_apart(tree: exp.Query) -> None:
+    """See that PostgreSQL's words tell which outputs the keys of grouping sets are.
+
+    SELECT zone AS a, zone AS b … GROUP BY CUBE (a, b) is written CUBE (zone, zone), as is one that groups by a twice. Each of
+    two outputs is NULL in the sets without it.
+
+    Raises:
+        Unsupported: two keys are one expression, and two outputs are it.
+    """
+    for group in every(tree, exp.Group):
+        select = group.parent
+        if not isinstance(select, exp.Select) or not any(isinstance(element, _SETS) for element in group.expressions):
+            continue
+        outputs = Counter(render(output.unalias().unnest()) for output in select.expressions)
+        keys = Counter(render(key) for key in _keys_in(group))
+        if any(number > 1 and outputs[key] > 1 for key, number in keys.items()):
+            raise Unsupported(
+                "GROUPING SETS, ROLLUP and CUBE are not supported where two keys are one expression, shown twice",
+                because="keys-of-one-expression",
+                hint="Show it once, and leave one of them out of GROUP BY.",
+            )
+
+
+def _keys_in(element: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the keys that stand in an element of GROUP BY, each as often as it does."""
+    element = element.unnest()
+    if isinstance(element, (exp.Group, exp.Tuple, *_SETS)):
+        for part in element.expressions:
+            yield from _keys_in(part)
+    else:
+        yield element
+
+
 _STEPS: Sequence[tuple[Callable[[exp.Query], None], tuple[type[exp.Expr], ...]]] = (
+    (_require_keys_apart, _SETS),
     (_with_names_of_prefixes, (PrefixOperator,)),
     (with_kept_names, (exp.Table,)),
     (in_equations, (exp.Join,)),
