@@ -236,7 +236,9 @@ def _may_leave_out(column: Ref, unit: Ref, relation: Relation, enforced: Enforce
             return any(
                 _may_leave_out(part_column, part.unit, part.relation, enforced)
                 for part in parts
-                for part_column in refs(part.columns[column.name])
+                for part_column in refs(
+                    part.columns.get(column.name, part.unit)
+                )  # whose a row is has a name of its own
             )
         case PerUnitRows() | WindowRows():  # computed for every row, whatever is read of it
             return False

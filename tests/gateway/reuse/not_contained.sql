@@ -116,3 +116,6 @@ SELECT zone, zone_id, borough, count(*), sum(tip) FROM trips JOIN zones ON picku
     SELECT sum(CASE WHEN passenger_count > zone_id THEN 1 ELSE 0 END) FROM trips JOIN zones ON pickup_zone = zone_id
     SELECT count(*) FROM trips JOIN zones ON pickup_zone = zone_id WHERE passenger_count + 1 > zone_id
     SELECT count(*) FROM trips t JOIN zones p ON t.pickup_zone = p.zone_id JOIN zones q ON q.zone_id = t.passenger_count
+SELECT k, count(*) FROM (SELECT passenger_id AS u, passenger_count AS k FROM trips UNION ALL SELECT rider, seats FROM rides) AS t GROUP BY 1
+    SELECT count(DISTINCT u), count(*) FROM (SELECT passenger_id AS u, passenger_count AS k FROM trips UNION ALL SELECT rider, seats FROM rides) AS t
+    SELECT k, count(DISTINCT u) FROM (SELECT passenger_id AS u, passenger_count AS k FROM trips UNION ALL SELECT rider, seats FROM rides) AS t GROUP BY 1
