@@ -99,6 +99,30 @@ def test_a_second_person_of_a_row_is_told_of(tmp_path: Path) -> None:
     )
 
 
+def test_a_second_person_by_another_row_is_told_of(tmp_path: Path) -> None:
+    """Who referred a person is of another household, perhaps; and a second gift, of another giver."""
+    path = write_files(tmp_path)
+    texts = {
+        "people": "privacy_units: {passenger: {column: home, max_rows: 4}}\ncolumns:\n  id: {type: integer}\n"
+        "  home: {type: integer}\n  referrer: {type: integer, references: people.id}\n",
+        "gifts": "privacy_units: {passenger: {through: person, max_rows: 9}}\ncolumns:\n"
+        "  person: {type: integer, references: people.id}\n  thanked: {type: integer, references: people.id}\n",
+    }
+    for name, text in texts.items():
+        key = "key: id\n" if name == "people" else ""
+        (tmp_path / "schemas" / f"{name}.yaml").write_text(f"table: {name}\n{key}{text}")
+    done = RUN.invoke(app, ["check", "--config", str(path), "--files-only"])
+    assert done.exit_code == 0, done.output
+    said = [line for line in done.stdout.splitlines() if "a second" in line]
+    assert len(said) == 2
+    for line, column, protected in zip(said, ("gifts.thanked", "people.referrer"), ("person", "home"), strict=True):
+        assert (
+            f"{column} leads to a second passenger of a row, if the rows of people that it names are another's" in line
+        )
+        assert f"only that of {protected} is protected" in line
+        assert line.endswith(f"privacy_units: {{other_passenger: {{through: {column.partition('.')[2]}}}}}")
+
+
 def test_a_table_that_grows_beyond_its_bounds_is_told_of(tmp_path: Path) -> None:
     """New rows would all be of the last day that is declared; data that do not grow may end when they like."""
     path = write_files(tmp_path, {"config.yaml": ("database: taxi.duckdb", "database: taxi.duckdb, snapshot: true")})

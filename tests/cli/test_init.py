@@ -343,6 +343,43 @@ def test_a_second_way_to_a_person_is_no_part_of_a_view() -> None:
     assert str(joined_view("absent", tables, frozenset(tables))).count("JOIN") == 1
 
 
+def test_one_kind_of_unit_is_drafted_at_a_time(tmp_path: Path) -> None:
+    """The second would take the place of the first, which nobody would protect."""
+    done = RUN.invoke(app, ["init", str(tmp_path), "--unit", "a=people.id", "--unit", "b=homes.id"])
+    assert done.exit_code != 0
+    assert "one kind of unit at a time, and not for a=people.id, b=homes.id" in " ".join(done.output.split())
+
+
+HOMES = """
+CREATE TABLE homes (home_id int PRIMARY KEY);
+CREATE TABLE people (
+  person_id int PRIMARY KEY, home_id int NOT NULL REFERENCES homes, referrer_id int REFERENCES people, born date NOT NULL
+);
+CREATE TABLE letters (
+  letter_id int PRIMARY KEY, from_id int NOT NULL REFERENCES people, to_id int REFERENCES people,
+  answers int REFERENCES letters
+);
+"""
+
+
+def test_another_row_that_may_be_anothers_is_left_out(postgres: Postgres, tmp_path: Path) -> None:
+    """Where homes are protected, who has referred somebody lives elsewhere; so does who gets a letter."""
+    with psycopg.connect(postgres.dsn("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE homes")
+    with psycopg.connect(postgres.dsn("homes"), autocommit=True) as connection:
+        connection.execute(HOMES.encode())
+    words = ["init", postgres.dsn("homes"), "-d", str(tmp_path / "schemas"), "--unit", "home=homes.home_id"]
+    done = RUN.invoke(app, words)
+    assert done.exit_code == 0, done.output
+    people, letters = ((tmp_path / "schemas" / f"{name}.yaml").read_text() for name in ("people", "letters"))
+    assert "  home: {column: home_id}" in people
+    assert "  home: {through: from_id}" in letters
+    for text, column in ((people, "referrer_id"), (letters, "to_id"), (letters, "answers")):
+        assert f"  # {column} leads to another row, which may be a second home's, who is not" in text
+        assert f"# privacy_units: {{other_home: {{through: {column}}}}}" in text
+        assert f"\n  # {column}: {{type: integer, references:" in text
+
+
 SHOP = """
 CREATE TABLE customers (customer_id uuid PRIMARY KEY, referrer_id uuid REFERENCES customers, country text NOT NULL);
 CREATE TABLE gifts (

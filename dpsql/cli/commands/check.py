@@ -129,13 +129,28 @@ def second_persons(policy: Policy, pointing: _Pointing) -> Iterator[str]:
         table = policy.tables[name]
         named = {column for bound in table.units.values() for column in bound.columns}
         for column, key in columns.items():
+            if column in named:
+                continue
             kind = next((kind for kind in table.units if key in keys.get(kind, ())), None)
-            if kind is not None and column not in named:
+            names, how = f"names a second {kind} of a row", "column"
+            if (
+                kind is None
+            ):  # a row of whom another row is, or a second row of the table through which it is somebody's
+                kind, how = _by_another_row(table, key[0]), "through"
+                names = f"leads to a second {kind} of a row, if the rows of {key[0]} that it names are another's"
+            if kind is not None:
                 yield (
-                    f"note: {table.file}: {name}.{column} names a second {kind} of a row, by its reference to "
+                    f"note: {table.file}: {name}.{column} {names}, by its reference to "
                     f"{'.'.join(key)}: only that of {', '.join(table.units[kind].columns)} is protected. Leave {column} out, "
-                    f"or give it a kind of its own that roles protect: privacy_units: {{other_{kind}: {{column: {column}}}}}"
+                    f"or give it a kind of its own that roles protect: privacy_units: {{other_{kind}: {{{how}: {column}}}}}"
                 )
+
+
+def _by_another_row(table: Table, to: str) -> str | None:
+    """Return the kind of whose rows a table has a second way to, by rows of its own or of what its unit is found through."""
+    return next(
+        (kind for kind, bound in table.units.items() if to in {table.name, bound.through and bound.through.table}), None
+    )
 
 
 def declared_references(policy: Policy) -> _Pointing:

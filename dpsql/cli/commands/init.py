@@ -45,6 +45,11 @@ _OTHER = """\
   # {column} is a second {kind}, who is not protected in these rows, and left out; or a kind of its own, which roles protect:
   # privacy_units: {{{other}: {{column: {column}}}}}
 """
+_ANOTHER_ROW = """\
+  # {column} leads to another row, which may be a second {kind}'s, who is not protected in these rows. It is left out: put it
+  # back if both are always one's; or make it a kind of its own, which roles protect:
+  # privacy_units: {{{other}: {{through: {column}}}}}
+"""
 _DASHBOARDS = """\
 # For a role of dashboards, config.yaml may count ρ at a δ: counts and averages by a dozen groups or more, and many small
 # questions, are then several times nearer at the same ε (dpsql epsilon advise says how many times). Not the default: with a
@@ -67,6 +72,8 @@ class Units:
         self.kind = kind
         self._lines: dict[str, str] = {}
         self._others: dict[str, frozenset[str]] = {}
+        self._perhaps: dict[str, frozenset[str]] = {}
+        """The columns that lead to rows which may be others'."""
         unit = f"{table}.{column}"
         # The units' own table has a row for each, so that max_rows is known without a look at the records.
         key = tables[table].key
@@ -89,12 +96,13 @@ class Units:
 
     def without_others(self, name: str, table: CatalogueTable) -> CatalogueTable:
         """Return a table without the columns that name others than whose its rows are."""
-        others = self._others.get(name, frozenset())
+        others = self._others.get(name, frozenset()) | self._perhaps.get(name, frozenset())
         return replace(table, columns={column: of for column, of in table.columns.items() if column not in others})
 
-    def told_of(self, column: str) -> str:
-        """Return what a file says of such a column."""
-        return _OTHER.format(column=yaml_name(column), kind=self.kind, other=yaml_name(f"other_{self.kind}"))
+    def told_of(self, name: str, column: str) -> str:
+        """Return what a table's file says of such a column."""
+        said = _OTHER if column in self._others.get(name, ()) else _ANOTHER_ROW
+        return said.format(column=yaml_name(column), kind=self.kind, other=yaml_name(f"other_{self.kind}"))
 
     def _line(self, how: str, columns: str, *, alone: bool = False) -> str:
         most, said = (", max_rows: 1", "") if alone else ("", _CHOSEN)
@@ -110,6 +118,11 @@ class Units:
             for name, table in tables.items():
                 if name not in self._lines and (through := _through(table, self._lines)) is not None:
                     self._lines[name] = self._line("through", through)
+                    self._perhaps[name] = _beside(table, through, tables)
+        for name in self._lines:
+            # A row of the same table is another's: who referred somebody, which admission came before.
+            own = {column for column, of in tables[name].columns.items() if pointed_table(of.references or "", [name])}
+            self._perhaps[name] = self._perhaps.get(name, frozenset()) | own
 
 
 def draft(
@@ -177,7 +190,7 @@ def _parts(
     for column, described in table.columns.items():
         line = _line(column, described, written, _BY if column == grows else "")
         if units is not None and column not in drafted.columns:
-            line = f"{units.told_of(column)}  # {line.lstrip(' #')}"
+            line = f"{units.told_of(name, column)}  # {line.lstrip(' #')}"
         yield line
 
 
@@ -226,6 +239,16 @@ def _through(table: CatalogueTable, ways: Mapping[str, str]) -> str | None:
             return yaml_name(name)
     joint = next((pairs for to, pairs in table.references.items() if to in ways), None)
     return None if joint is None else _names(tuple(joint))
+
+
+def _beside(table: CatalogueTable, through: str, tables: Collection[str]) -> frozenset[str]:
+    """Return the other columns that point to the table which a row is somebody's through."""
+    to = {yaml_name(name): pointed_table(column.references or "", tables) for name, column in table.columns.items()}
+    return frozenset(
+        name
+        for name in table.columns
+        if to.get(through) is not None and yaml_name(name) != through and to[yaml_name(name)] == to[through]
+    )
 
 
 def _names(columns: tuple[str, ...]) -> str:
@@ -363,8 +386,8 @@ def init(
     directory: Annotated[Path, typer.Option("--directory", "-d", help="Where the schema files go.")] = Path("schemas"),
     table: Annotated[list[str] | None, typer.Option("--table", "-t", help="Only these tables.")] = None,
     schema: Annotated[list[str] | None, typer.Option("--schema", "-s", help="Tables of this schema, too.")] = None,
-    unit: Annotated[
-        str | None,
+    units: Annotated[
+        list[str] | None,
         typer.Option("--unit", "-u", help="Whose privacy is protected: person=patients.patient_id, or core.patients.…"),
     ] = None,
     profile: Annotated[
@@ -386,6 +409,12 @@ def init(
             f"init spends nothing: a profile of ε = {profile} is paid from a ledger, and by roles, which must be there first",
             hint=f"Write config.yaml with budget: {{person: {{epsilon: …, profile: {profile}}}}}, then run dpsql profile.",
         )
+    if units is not None and len(units) > 1:
+        raise ConfigError(
+            f"init drafts files for one kind of unit at a time, and not for {', '.join(units)}",
+            hint=f"Give {units[0]} alone, and add a line of the other kind to `privacy_units` in the files.",
+        )
+    unit = units[0] if units else None
     source = _source(database)
     # Who names the schema of the units needs not name all those of the tables that point there.
     everywhere = schema is None and unit is not None and unit.count(".") > 1
@@ -398,21 +427,22 @@ def init(
         )
     advice = _advice(catalogue)
     chosen = _chosen(table, catalogue, advice)
-    units = None if unit is None else _units(unit, catalogue)
+    of_rows = None if unit is None else _units(unit, catalogue)
     growing = dict(_growing(column, chosen) for column in grows or ())
     texts = {
-        name: draft(name, described, units, frozenset(chosen), growing.get(name)) for name, described in chosen.items()
+        name: draft(name, described, of_rows, frozenset(chosen), growing.get(name))
+        for name, described in chosen.items()
     }
     if views:
-        owned = frozenset() if units is None else frozenset(name for name in chosen if units.lines(name))
-        joined = chosen if units is None else {name: units.without_others(name, of) for name, of in chosen.items()}
+        owned = frozenset() if of_rows is None else frozenset(name for name in chosen if of_rows.lines(name))
+        joined = chosen if of_rows is None else {name: of_rows.without_others(name, of) for name, of in chosen.items()}
         texts |= {view_name(name): text for name in joined if (text := joined_view(name, joined, owned)) is not None}
     _write(directory, texts)
     copy = (_COPY,) if isinstance(source, PostgresServer) else ()
     copy = (_COPIED,) if isinstance(source, CopiedDatabase) else copy
     if growing and not copy:
         copy = (_GROWING,)
-    of_units = () if units is None else units.said
+    of_units = () if of_rows is None else of_rows.said
     for line in (*_told(chosen), *of_units, *advice, *_places(chosen), *copy, _NEXT):
         typer.echo(line)
 
