@@ -748,6 +748,23 @@ def _leading(condition: Expr) -> Mapping[int, Sequence[frozenset[int]]]:
     return leaders
 
 
+def _name_alike(part: exp.Expr, names: Sequence[str]) -> None:
+    """Give the outputs of a part of a UNION the names of the first part's, as PostgreSQL has them, where two have one name.
+
+    SELECT 'paid' AS what, fare AS x … UNION ALL SELECT 'back', -fare …  →  … UNION ALL SELECT 'back' AS what, -fare AS x …
+    """
+    select = part.unnest()
+    outputs = select.expressions if isinstance(select, exp.Select) else []
+    if len({output_name(output) for output in outputs}) == len(outputs) or len(outputs) != len(names):
+        return
+    if select.args.get("order") is None and not any(output.is_star for output in outputs):
+        named = [
+            exp.Alias(this=output.unalias(), alias=exp.to_identifier(name, quoted=True))
+            for output, name in zip(outputs, names, strict=True)
+        ]
+        select.set("expressions", named)
+
+
 @dataclass(frozen=True, slots=True)
 class Tracker:
     """Follows private rows through a query by the policy, the role, constants, and facts about columns."""
@@ -920,6 +937,7 @@ class Tracker:
         around = Around(self.policy, self.role.protects, self.declared, self.unique, self.wide)
         if isinstance(query, exp.Union) and not query.args.get("distinct"):
             parts = (query.this, query.expression)
+            _name_alike(query.expression, [name for name, _ in output_columns(query.this, visible, self.policy)])
             widths = [len(list(output_columns(part, visible, self.policy))) for part in parts]
             return union_all(
                 [with_fan_out(self._query(part, visible), self.declared) for part in parts], widths, around

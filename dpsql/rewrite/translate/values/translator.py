@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from dpsql.errors import Unsupported
 from dpsql.policy.model import SqlType
-from dpsql.rewrite.analysis.bounds import require_interval
+from dpsql.rewrite.analysis.bounds import is_null, require_interval
 from dpsql.rewrite.dialects.base import SINGLE_DIGITS
 from dpsql.rewrite.functions.function import Function
 from dpsql.rewrite.functions.table import NUMBERS, TABLE, decimals_of, is_real, step_of
@@ -284,8 +284,11 @@ def _power(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
 def _any(op: str) -> _Call:
     def handler(t: Translator, args: list[exp.Expr], node: exp.Expr) -> Expr:
         exprs = unify_types(t, [t.expression(arg) for arg in args], node)
-        if op != "coalesce" and not exprs[0].type.is_number:
+        type_ = exprs[0].type
+        if op != "coalesce" and not (type_.is_number or type_.is_moment or type_ is SqlType.DATE):
             raise unknown_construct(node, because="greatest-of-numbers")
+        # All leave out what is NULL, and are NULL of nothing else.
+        exprs = tuple(expr for expr in exprs if not is_null(expr)) or exprs[:1]
         return Apply(op, exprs, exprs[0].type)
 
     return handler
