@@ -146,6 +146,15 @@ def test_keys_of_common_columns_are_those_that_occur_together(
         ("passenger_count", "(passenger_count, payment_type) IN ((1, 'cash'), (2, NULL), (3, 'credit card'))"),
         ("payment_type, extract(isodow FROM pickup_ts)", "payment_type = 'cash' OR extract(isodow FROM pickup_ts) < 3"),
         ("extract(isodow FROM pickup_ts)", "pickup_ts >= '2019-03-09' AND pickup_ts < '2019-03-11'"),
+        (
+            "passenger_count",
+            "pickup_ts > '2019-03-09 05:15' AND (pickup_ts > '2019-03-09 05:10' OR passenger_count = 1)",
+        ),
+        (
+            "passenger_count > 2",
+            "pickup_ts > '2019-03-09 05:15' AND (pickup_ts > '2019-03-09 05:10') = (passenger_count > 2)",
+        ),
+        ("date_trunc('day', pickup_ts), pickup_ts > '2019-03-09 05:10'", "pickup_ts > '2019-03-09 05:15'"),
     ],
 )
 def test_conditions_about_keys_together_leave_some(

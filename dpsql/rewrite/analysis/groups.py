@@ -242,7 +242,8 @@ def _moments(low: int, high: int, unit: str, compared: Sequence[int], most: int)
     # On either side of a constant, and at it, any comparison with it has all the results that it can have.
     beside = {at + step for at in compared for step in (-1, 0, 1) if low <= at + step <= high}
     begun = _beginnings(low, high, unit, most)
-    return None if begun is None else [*dict.fromkeys((*begun, *sorted(beside)))]
+    # The first unit may begin before `low`, where comparisons may be others than in all of it that is there.
+    return None if begun is None else [*dict.fromkeys((*(max(at, low) for at in begun), *sorted(beside)))]
 
 
 def _beginnings(low: int, high: int, unit: str, most: int) -> Sequence[int] | None:
