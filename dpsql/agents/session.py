@@ -26,6 +26,11 @@ _AS_TEXT = "Cast it to text; what was paid for is free when it is asked again."
 # false: for the session. With true a setting would end with its own transaction, which is its own statement here
 # (autocommit).
 _SETTING = "SELECT pg_catalog.set_config($1, $2, false)"
+_NO_LABEL = re.compile(r'invalid input value for enum (.+): "')
+_LABELS = """
+SELECT pg_catalog.quote_literal(enumlabel) FROM pg_catalog.pg_enum
+WHERE enumtypid = pg_catalog.to_regtype($1) ORDER BY enumsortorder
+"""
 _ARGUMENTS = "epsilon|error|reuse|empty_groups"
 _SET = re.compile(rf"SET dpsql\.({_ARGUMENTS}) = ('[^']*')")
 _OWN = re.compile(rf"\bdpsql\.({_ARGUMENTS})\b")
@@ -148,7 +153,7 @@ class AgentSession:
         try:
             return await cursor.execute(statement.encode(), values, prepare=True)  # what is prepared is one statement
         except psycopg.Error as failed:
-            raise AgentRefused(error_text(failed)) from None
+            raise AgentRefused(await self._told(failed)) from None
         except RowTooLong as failed:
             raise AgentRefused(str(failed)) from None
         except UnicodeError:
@@ -175,7 +180,7 @@ class AgentSession:
             # Without a SQLSTATE it is psycopg's own: a value that Python has no form for, such as a date of infinity. The
             # server has answered, and what was charged stays.
             if unfit.sqlstate is not None:
-                raise AgentRefused(error_text(unfit)) from None
+                raise AgentRefused(await self._told(unfit)) from None
             raise AgentRefused(f"a value of the answer can't be shown: {unfit}. {_AS_TEXT}") from None
         except psycopg.Error as failed:
             kind = RefusedForm if (failed.sqlstate or "")[:2] in NOT_THAT_WAY else AgentRefused
@@ -187,6 +192,16 @@ class AgentSession:
                 # The line feeds end a comment at the query's end, which would hide the bracket.
                 cursor = await self.ask(f"SELECT * FROM (\n{query}\n) AS answer LIMIT 0")  # noqa: S608 # their text
         return [column.name for column in cursor.description or ()], kept, more
+
+    async def _told(self, failed: psycopg.Error) -> str:
+        """Return an error as one text; of an enumeration with its labels, of which PostgreSQL names the wrong one alone."""
+        text, wrong = error_text(failed), _NO_LABEL.match(failed.diag.message_primary or "")
+        if wrong is None:
+            return text
+        labels: Sequence[tuple[Any, ...]] = ()
+        with suppress(psycopg.Error):
+            labels = await (await AsyncRawCursor(self._connection).execute(_LABELS, (wrong[1],))).fetchall()
+        return f"{text}\nInstead: one of {', '.join(label for (label,) in labels)}" if labels else text
 
     async def set(self, settings: Mapping[str, str | None]) -> None:
         """Set those of dpsql's own settings that have a value, until the call is settled."""

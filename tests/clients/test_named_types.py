@@ -8,6 +8,7 @@ import duckdb
 import psycopg
 import pytest
 
+from dpsql.agents.session import AgentRefused, Login
 from tests.clients.site import Site, configure, serving
 from tests.support.plain_server import installed_servers, running_server
 
@@ -52,6 +53,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         connection.execute(TABLES)
     with serving(config) as served:
         yield served
+
+
+def test_an_agent_is_told_the_labels(site: Site) -> None:
+    """PostgreSQL names the wrong one alone, of which no other follows."""
+
+    async def refused(asked: str) -> str:
+        async with Login(site.dsn).session() as session:
+            with pytest.raises(AgentRefused) as caught:
+                await session.rows(asked)
+            return str(caught.value)
+
+    for asked in (f"{SAD}'glad'", "SELECT 'glad'::mood", "SELECT count(*) FROM wards WHERE usual = 'glad'"):
+        assert asyncio.run(refused(asked)).endswith(
+            "invalid input value for enum mood: \"glad\".\nInstead: one of 'sad', 'ok', 'happy'"
+        )
 
 
 def test_a_cast_may_name_the_type(site: Site) -> None:
