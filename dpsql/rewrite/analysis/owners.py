@@ -536,6 +536,10 @@ def _not_on_unit(source: Source, relation: Relation, kind: str) -> Unsupported:
         itself = f"JOIN {table} AS b ON a.{unit.column} = b.{unit.column}"
         twice = sum(other.table.name == table for other in relation.private.values()) > 1
         named, hint = f'"{table}"', f"JOIN {table} ON {through[0]}" if through else itself if twice else beside
+        if (
+            own and not through and not twice and refs(source.on)
+        ):  # instead of what it says the join is another question
+            hint = f"JOIN {table} ON … AND {own[0]} = {table}.{unit.column}, beside what it is joined by"
     else:
         named, hint = (
             f'the subquery over "{table}"',

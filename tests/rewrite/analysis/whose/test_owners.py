@@ -2,11 +2,11 @@
 
 import pytest
 
-from dpsql.errors import AccessDenied
+from dpsql.errors import AccessDenied, Unsupported
 from dpsql.policy.interval import Interval
 from dpsql.policy.model import Column, Reference, SqlType, Table, UnitBound
 from dpsql.rewrite.analysis.owners import Owners, owners, unit_bound
-from dpsql.rewrite.ir.expr import Apply, Expr, Ref, both
+from dpsql.rewrite.ir.expr import TRUE, Apply, Expr, Ref, both
 from dpsql.rewrite.ir.relation import Join, Relation, Source, ref
 
 INTEGER = SqlType.INTEGER
@@ -20,6 +20,7 @@ def _table(name: str, unit: UnitBound | None, *columns: str, type_: SqlType = IN
 PEOPLE = _table("people", UnitBound("id", 5), "id", "age", key="id")
 VISITS = _table("visits", UnitBound("who", 3, 2), "visit", "who", "place", key="visit")
 BILLS = _table("bills", UnitBound("visit", 4, None, Reference("visits", "visit", public=False)), "bill", "visit")
+BILLS_OWN = _table("own", UnitBound("payer", 4), "bill", "visit", "payer")
 PLACES = _table("places", None, "place", "name", key="place")
 TABLES = {table.name: table for table in (PEOPLE, VISITS, BILLS, PLACES)}
 UNIQUE = {
@@ -160,3 +161,14 @@ def test_a_reference_of_two_columns_is_followed() -> None:
             Exception, match=r"goes through lines.\(place, bill\), which the engine does not keep unique"
         ):
             _of_lines(alone, *keys)
+
+
+def test_the_unit_is_joined_beside_what_a_join_says() -> None:
+    """In its place it would be another question, of which nobody is told that."""
+    condition = _equal(0, "visit", 1, "place", BILLS_OWN, VISITS)
+    relation = Relation((Source(BILLS_OWN), Source(VISITS, Join.INNER, condition)), TRUE, {})
+    with pytest.raises(Unsupported) as caught:
+        owners(relation, "p", {**TABLES, "own": BILLS_OWN}, lambda name: UNIQUE.get(name, frozenset()))
+    assert caught.value.hint == (
+        "Write … JOIN visits ON … AND own.payer = visits.who, beside what it is joined by, of one type on both sides."
+    )
