@@ -544,6 +544,16 @@ def render(node: exp.Expr) -> str:
         ) from None
 
 
+_LONGEST = 80
+"""Characters of an expression in a message."""
+
+
+def excerpt(node: exp.Expr) -> str:
+    """Return `node` for a message: a long one ends behind a word, with dots for the rest."""
+    text = render(node)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rsplit(' ', 1)[0]} …"
+
+
 # Literals with the types that PostgreSQL says they are of: 'cash'::text, (5)::double precision.
 
 

@@ -27,7 +27,7 @@ from dpsql.rewrite.ir.literal import (
     simplest,
     type_name,
 )
-from dpsql.rewrite.syntax.read.dialect import render, written_type
+from dpsql.rewrite.syntax.read.dialect import excerpt, written_type
 from dpsql.rewrite.translate.public.speller import spell
 
 _WIDEST = frozenset({"numeric", "decimal", "double precision"})
@@ -64,7 +64,7 @@ class Constants:
             node = node.this
         if node.find(exp.Column) is not None and node.find(exp.Query) is None:
             raise Unsupported(
-                f"an array of constants can stand here, and not {render(node)[:80]}",
+                f"an array of constants can stand here, and not {excerpt(node)}",
                 because="array-of-rows",
                 hint="Write a test for each member: x = a OR x = b.",
             )
@@ -104,7 +104,7 @@ class Constants:
             return spell(node, self.arguments, queries=queries)
         except UnspeakableError:
             raise Unsupported(
-                f"{render(node)[:80]} can't stand beside private rows",
+                f"{excerpt(node)} can't stand beside private rows",
                 because="constant-not-pure",
                 hint="Constants may use PostgreSQL's functions of numbers, texts and times that always give the same result.",
             ) from None

@@ -14,7 +14,7 @@ from dpsql.rewrite.ir.constant_table import ConstantTable, constant_table
 from dpsql.rewrite.ir.literal import TYPES, PublicAnswer, SpelledSql, UnspeakableError
 from dpsql.rewrite.syntax.named.columns import fold
 from dpsql.rewrite.syntax.named.recursion import names_itself, recursive_names, repeats
-from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.dialect import excerpt
 from dpsql.rewrite.syntax.whole.scopes import declared_table
 from dpsql.rewrite.translate.public.constants import Constants, constant_from_shadow
 from dpsql.rewrite.translate.public.speller import spell
@@ -119,7 +119,7 @@ def function_named(item: exp.Expr) -> str:
 
 def not_beside(item: exp.Expr) -> Unsupported:
     """Return the error for what can't be joined with private rows."""
-    text = render(item)[:80]
+    text = excerpt(item)
     return Unsupported(
         f"private rows can be joined with public tables, VALUES, series and queries over these, not with {text}",
         because="join-public-tables",

@@ -30,7 +30,7 @@ from dpsql.rewrite.syntax.named.aggregate_names import (
     function_name,
     is_aggregate,
 )
-from dpsql.rewrite.syntax.read.dialect import render, written_type
+from dpsql.rewrite.syntax.read.dialect import excerpt, render, written_type
 from dpsql.rewrite.syntax.read.trees import every
 from dpsql.rewrite.syntax.whole.splice import Match
 from dpsql.rewrite.translate.rows.computed_statistics import (
@@ -87,7 +87,7 @@ def not_known(node: exp.Expr) -> Unsupported:
     """Return the refusal of anything else."""
     name = function_name(node.this if isinstance(node, exp.WithinGroup) else node)
     return Unsupported(
-        f"{f'{name}(…)' if name else render(node)[:80]} is not supported over private rows",
+        f"{f'{name}(…)' if name else excerpt(node)} is not supported over private rows",
         because="aggregate-not-known",
         hint="docs/sql.md lists the supported aggregates.",
     )

@@ -38,7 +38,7 @@ from dpsql.rewrite.ir.relation import (
 from dpsql.rewrite.syntax.named.aggregate_names import aggregates_of
 from dpsql.rewrite.syntax.named.columns import output_name
 from dpsql.rewrite.syntax.named.grouping import grouping_in
-from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.dialect import excerpt, render
 from dpsql.rewrite.syntax.whole.splice import Match, substitute_columns
 from dpsql.rewrite.translate.rows.aggregates import (
     Aggregate,
@@ -118,7 +118,7 @@ def unit_value(asked: Aggregate, node: exp.Expr, argument: Callable[[Expr], Aggr
             return UnitValue(name, arg, asked.where, Column("", SqlType.BOOLEAN, "boolean", nullable=nullable))
         case _:  # of texts, what is ordered is their places, which are no texts
             raise Unsupported(
-                f"{render(node)[:80]} of single units is not supported",
+                f"{excerpt(node)} of single units is not supported",
                 because="aggregate-of-units",
                 hint="Take count, bool_and or bool_or; of numbers and times also sum, avg, min, max, variances, percentiles.",
             )

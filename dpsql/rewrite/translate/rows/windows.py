@@ -33,7 +33,7 @@ from dpsql.rewrite.ir.relation import (
 )
 from dpsql.rewrite.syntax.named.aggregate_names import LOGICAL, OF_TWO, STATISTICS, function_name
 from dpsql.rewrite.syntax.named.columns import output_name
-from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.dialect import excerpt, render
 from dpsql.rewrite.translate.rows.aggregates import aggregate
 from dpsql.rewrite.translate.rows.per_unit import (
     AggregatedArgument,
@@ -353,7 +353,7 @@ def _number(expr: Expr, node: exp.Window) -> int:
 
 def _refused(node: exp.Window) -> Unsupported:
     return Unsupported(
-        f"{render(node)[:80]} is not supported over private rows",
+        f"{excerpt(node)} is not supported over private rows",
         because="window-not-known",
         hint="row_number, rank, dense_rank, ntile, lag, lead, first_value, last_value, counts, sums, averages, extremes are.",
     )

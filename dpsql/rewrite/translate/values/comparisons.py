@@ -17,7 +17,7 @@ from dpsql.rewrite.functions.function import arithmetic_type
 from dpsql.rewrite.functions.table import without_double
 from dpsql.rewrite.ir.expr import FALSE, NULL, TRUE, Apply, Const, Expr, IntervalValue, both, negation
 from dpsql.rewrite.ir.literal import ENDLESS, is_endless
-from dpsql.rewrite.syntax.read.dialect import literal_text, render
+from dpsql.rewrite.syntax.read.dialect import excerpt, literal_text
 from dpsql.rewrite.translate.public.constants import coerce
 from dpsql.rewrite.translate.values.arithmetic import as_moment, as_timestamp
 from dpsql.rewrite.translate.values.context import (
@@ -190,7 +190,7 @@ def boolean(t: Translator, node: exp.Expr) -> Expr:
     if isinstance(expr, Const) and expr.type is not BOOL:
         expr = coerce(expr, BOOL, t.constants)
     if expr.type is not BOOL and expr != NULL:
-        raise Unsupported(f"{render(node)[:80]} is not a condition", because="not-a-condition")
+        raise Unsupported(f"{excerpt(node)} is not a condition", because="not-a-condition")
     return expr
 
 

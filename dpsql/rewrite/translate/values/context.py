@@ -11,7 +11,7 @@ from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Facts, IntervalValue, Ref, refs, with_refs
 from dpsql.rewrite.ir.relation import Relation
 from dpsql.rewrite.syntax.named.columns import fold
-from dpsql.rewrite.syntax.read.dialect import render
+from dpsql.rewrite.syntax.read.dialect import excerpt
 from dpsql.rewrite.syntax.read.trees import holds
 from dpsql.rewrite.translate.public.constants import Constants
 
@@ -219,7 +219,7 @@ Handler = Callable[[Translator, exp.Expr], Operand]
 
 def unknown_construct(node: exp.Expr, *, because: str) -> Unsupported:
     """Return the error for a construct that is not known here; `because` is the code of the rule that it breaks."""
-    text = render(node)[:80]
+    text = excerpt(node)
     if isinstance(node, exp.Exists):
         return Unsupported(
             "EXISTS is supported over private rows as a condition of WHERE only",
@@ -237,7 +237,7 @@ def _not_too_large(operand: Operand, node: exp.Expr) -> Operand:
     """Refuse at once what grows with every step: of `x BETWEEN 1 AND 2` there are two `x`, of 20 in each other a million."""
     if isinstance(operand, Apply) and operand.operations > _MOST_OPERATIONS:
         raise Unsupported(
-            f"{render(node)[:80]} takes {operand.operations:,} operations a row, the limit is {_MOST_OPERATIONS:,}",
+            f"{excerpt(node)} takes {operand.operations:,} operations a row, the limit is {_MOST_OPERATIONS:,}",
             because="too-many-operations",
             hint="Nest fewer operations in each other. Where a clock changes, arithmetic by days is simpler behind it: "
             "(t AT TIME ZONE 'Europe/Berlin') + interval '1 day'.",

@@ -18,7 +18,7 @@ from dpsql.policy.model import Column, JsonPath, SqlType
 from dpsql.rewrite.ir.expr import Const, Expr, Ref
 from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.read.dialect import literal_text, render, written_type
+from dpsql.rewrite.syntax.read.dialect import excerpt, literal_text, written_type
 from dpsql.rewrite.translate.values.context import Handler, Translator, unknown_construct
 
 _BY_KEY = (exp.JSONExtract, exp.JSONExtractScalar)
@@ -110,7 +110,7 @@ def not_as_a_whole(json: Expr, node: exp.Expr) -> Unsupported:
     """Return the refusal of JSON itself, in which anything may stand."""
     paths = json.column.paths if isinstance(json, Ref) else ()
     return Unsupported(
-        f"{render(node)[:80]} is JSON, of which declared paths can be read alone",
+        f"{excerpt(node)} is JSON, of which declared paths can be read alone",
         because="json-as-a-whole",
         hint=_told(paths) if paths else "Read its paths inside of this query, where the table stands in FROM.",
     )
@@ -193,7 +193,7 @@ def _keys(t: Translator, array: exp.Expr, node: exp.Expr) -> tuple[str, ...]:
 
 def _no_key(node: exp.Expr) -> NoReturn:
     raise Unsupported(
-        f"{render(node)[:80]}: a path in JSON takes constant keys",
+        f"{excerpt(node)}: a path in JSON takes constant keys",
         because="json-path-not-declared",
         hint="Write them as texts: props->'address'->>'city'. Places in arrays can't be read.",
     )

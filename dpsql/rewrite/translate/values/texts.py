@@ -17,7 +17,7 @@ from dpsql.rewrite.analysis.keys import domain
 from dpsql.rewrite.ir.expr import Apply, Const, Digits, Expr, Ref, Results, TimeField, Unit, refs
 from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.read.dialect import literal_text, render, written_type
+from dpsql.rewrite.syntax.read.dialect import excerpt, literal_text, written_type
 from dpsql.rewrite.translate.values.arithmetic import as_timestamp
 from dpsql.rewrite.translate.values.context import Handler, Operand, Translator, unknown_construct
 from dpsql.rewrite.translate.values.value_map import MAX_VALUES, map_values, narrowed_where, through_shadow
@@ -137,7 +137,7 @@ def _regular(t: Translator, node: exp.Expr) -> Expr:
     patterns = [_as_like(part) for part in text.split("|")]
     if "\\|" in text or None in patterns:
         raise Unsupported(
-            f"{render(node)[:80]}: engines read this regular expression otherwise than PostgreSQL",
+            f"{excerpt(node)}: engines read this regular expression otherwise than PostgreSQL",
             because="regular-expression",
             hint="Of texts without declared `values` it may have characters, ^ $ . .* .+ and |; or write LIKE.",
         )
@@ -156,7 +156,7 @@ def _similar(t: Translator, pattern: exp.Expr, node: exp.Expr) -> Expr:
     not_padded(arg, node)
     if not _SIMILAR_META.isdisjoint(text):
         raise Unsupported(
-            f"{render(node)[:80]}: engines read this pattern otherwise than PostgreSQL",
+            f"{excerpt(node)}: engines read this pattern otherwise than PostgreSQL",
             because="similar-pattern",
             hint="Of texts without declared `values` it may have characters, % _ and |; or write LIKE.",
         )
@@ -172,7 +172,7 @@ def not_padded(arg: Expr, node: exp.Expr) -> None:
     """
     if arg.type is SqlType.CHARACTER:
         raise Unsupported(
-            f"{render(node)[:80]}: blanks at the end of char(n) count in patterns alone",
+            f"{excerpt(node)}: blanks at the end of char(n) count in patterns alone",
             because="pattern-of-padded",
             hint="Write x::text LIKE …, without blanks at the end.",
         )
@@ -200,7 +200,7 @@ def _liked(arg: Expr, pattern: str) -> Expr:
 
 def _beyond_ascii(node: exp.Expr) -> Unsupported:
     return Unsupported(
-        f"{render(node)[:80]}: engines have other small letters beyond ASCII than PostgreSQL",
+        f"{excerpt(node)}: engines have other small letters beyond ASCII than PostgreSQL",
         because="letters-beyond-ascii",
         hint="Write LIKE; or the owner of the data can declare `values` for the column.",
     )

@@ -20,7 +20,7 @@ from dpsql.rewrite.ir.calendar import UNITS
 from dpsql.rewrite.ir.expr import Apply, Bins, Buckets, Const, Digits, Expr, Facts, IntervalValue, TimeField, Unit
 from dpsql.rewrite.ir.literal import TYPES
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.read.dialect import render, written_type
+from dpsql.rewrite.syntax.read.dialect import excerpt, written_type
 from dpsql.rewrite.translate.public.constants import Constants
 from dpsql.rewrite.translate.values.arithmetic import ARITHMETIC_HANDLERS, apply_function, as_timestamp, power
 from dpsql.rewrite.translate.values.comparisons import (
@@ -137,7 +137,7 @@ def _rounded(t: Translator, node: exp.Cast, arg: Expr, digits: int, scale: int) 
 
 def _lost(node: exp.Cast, why: str) -> Expr:
     raise Unsupported(
-        f"{render(node)[:80]} is not supported over private rows: {why}",
+        f"{excerpt(node)} is not supported over private rows: {why}",
         because="cast-precision",
         hint="Write round(x, 2) or a cast to numeric without a length; or let the answer be cast and not its rows.",
     )

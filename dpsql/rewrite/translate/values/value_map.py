@@ -18,7 +18,7 @@ from dpsql.rewrite.functions.function import lists_too_many
 from dpsql.rewrite.functions.table import digits_written
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, Ref, Results, refs, walk
 from dpsql.rewrite.ir.literal import TYPES, format_value, parse_value
-from dpsql.rewrite.syntax.read.dialect import render, written_type
+from dpsql.rewrite.syntax.read.dialect import excerpt, written_type
 from dpsql.rewrite.translate.values.context import Handler, Translator, unknown_construct
 
 MAX_VALUES = 10_000
@@ -129,7 +129,7 @@ def _refuse_labels_as_texts(columns: Mapping[exp.Column, Expr], whole: exp.Expr)
         as_text = isinstance(parent, exp.Cast) and TYPES.get(written_type(parent.to)) is SqlType.TEXT
         if expr.type is SqlType.ENUM and not as_text:
             raise Unsupported(
-                f"{render(whole)[:80]} is not supported of an enum",
+                f"{excerpt(whole)} is not supported of an enum",
                 because="function-of-enum",
                 hint=f"Write {column.name}::text.",
             )
@@ -206,7 +206,7 @@ def _needs_domain(node: exp.Expr, expr: Expr) -> Unsupported:
         "Write to_char(t, 'YYYY-MM-DD HH24'), or date_trunc('hour', t): the text of a time has as many values as times."
     )
     return Unsupported(
-        f"{render(node)[:80]} needs a column whose possible values are declared",
+        f"{excerpt(node)} needs a column whose possible values are declared",
         because="function-needs-domain",
         hint=of_time if expr.type.is_moment else declare,
     )
@@ -214,7 +214,7 @@ def _needs_domain(node: exp.Expr, expr: Expr) -> Unsupported:
 
 def _too_many(node: exp.Expr, what: str) -> Unsupported:
     return Unsupported(
-        f"{render(node)[:80]} is over {what}, the limit is {MAX_VALUES:,}",
+        f"{excerpt(node)} is over {what}, the limit is {MAX_VALUES:,}",
         because="map-too-large",
         hint="WHERE can leave fewer of them.",
     )

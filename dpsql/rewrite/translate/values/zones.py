@@ -19,7 +19,7 @@ from dpsql.rewrite.ir.calendar import DAY
 from dpsql.rewrite.ir.expr import Apply, Const, Expr, IntervalValue, TimeField, Unit
 from dpsql.rewrite.ir.literal import TYPES, is_endless, parse_value
 from dpsql.rewrite.syntax.named.aggregate_names import function_name
-from dpsql.rewrite.syntax.read.dialect import literal_text, render, written_type
+from dpsql.rewrite.syntax.read.dialect import excerpt, literal_text, written_type
 from dpsql.rewrite.translate.values.arithmetic import arithmetic, as_timestamp
 from dpsql.rewrite.translate.values.context import IntervalTimes, Operand, Translator, unknown_construct
 from dpsql.rewrite.translate.values.value_map import few_values, through_shadow
@@ -181,7 +181,7 @@ def _zone_by_zone(t: Translator, node: exp.Expr, zone: exp.Expr) -> Expr:
     names = few_values(t, named) if named.type is SqlType.TEXT else None
     if names is None or len(names) > _MOST_ZONES:
         raise Unsupported(
-            f"AT TIME ZONE {render(zone)[:80]} takes one of a few declared zones, {_MOST_ZONES} at most",
+            f"AT TIME ZONE {excerpt(zone)} takes one of a few declared zones, {_MOST_ZONES} at most",
             because="zone-of-rows",
             hint="Write a constant zone; or the owner of the data can declare `values: [UTC, …]` for the column.",
         )
@@ -325,7 +325,7 @@ class ZonedMove:
         interval = self.t.facts_of(self.x).interval
         if interval is None:
             raise MissingBounds(
-                f"{render(self.node)[:80]} needs a time with declared bounds",
+                f"{excerpt(self.node)} needs a time with declared bounds",
                 because="zone-without-bounds",
                 hint="The owner of the data can declare `bounds` for it.",
             )
@@ -555,7 +555,7 @@ def _require_still_clock(t: Translator, x: Expr, node: exp.Expr) -> None:
 
 def _changes(node: exp.Expr) -> Unsupported:
     return Unsupported(
-        f"{render(node)[:80]} is not exact where the session's TimeZone changes its clock",
+        f"{excerpt(node)} is not exact where the session's TimeZone changes its clock",
         because="session-clock-changes",
         hint="SET TimeZone = 'UTC', or compute with t AT TIME ZONE 'UTC'.",
     )
