@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from typing import ClassVar, assert_never
@@ -178,6 +178,10 @@ _OF_SPREADS = 1 / 16
 it is too small in small groups, and margins of all of it would cover too much."""
 _TINY = 1e-300
 """It stands for a side without length."""
+_SHOWN_FROM, _HELD_FROM = 2.0, 0.7
+"""See `selected`."""
+_STEPS = 2
+"""Of the search for the end of a slope's interval."""
 
 
 def inverted_width(
@@ -209,6 +213,22 @@ def inverted_width(
     around = (_within(end, possible) for end in (nearest - noise, nearest + noise))
     least_ends = (shown(nearest + (end - nearest) * least_share) for end in around)
     return max(value - low, high - value, *(abs(end - value) for end in least_ends))
+
+
+def selected(doubt: float) -> float | None:
+    """Return how many times as far as it does noise is to be thought to reach in a quotient; None where none is shown.
+
+    `doubt` is how far noise reaches in its divisor with 95 %, as a share of the divisor.
+
+    Quotients whose divisors may be nothing but noise have no margin, so that those that have one are those whose noise made
+    the divisor large. Of these more are off than of all: where one in ten has a margin, ten times as many. Take d for the
+    divisor in such reaches, each of three scales of Laplace noise, and D for the true one. There is a margin from d = 2 on.
+    If D is less, d − 2 is a draw of noise that was not chosen by, above 1 in 5 of 100. So below 3 the interval holds each D
+    from 0.7 on: smaller ones are shown in one of 100 answers at most, ½·e^(−3·1.3). From 3 on it holds d − 1, as any.
+    """
+    if doubt * _SHOWN_FROM >= 1:
+        return None
+    return max(1 / doubt - _HELD_FROM, 1.0) if doubt * (_SHOWN_FROM + 1) > 1 else 1.0
 
 
 def _share(ratio: float) -> float:
@@ -532,10 +552,23 @@ class Slope(Statistic):
         return _slope_weights(readout, at)
 
     def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
-        """Return the half-width off c − b·t at the reported b; None where noise alone could be all that x varies."""
+        """Return the half-width by inversion; None where noise alone could be all that x varies, or nearly."""
         at, ratio = _line(readout, estimates), _ratio(readout)
         error = None if at is None else _slope_error(readout, at, reach, row_count(readout, estimates))
-        return None if error is None or ratio is None else error * ratio
+        return None if error is None or ratio is None else error.half_width * ratio
+
+    def spread(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return how far noise moves it off the derivative; None where noise alone could be all that x varies."""
+        at, ratio, n = _line(readout, estimates), _ratio(readout), row_count(readout, estimates)
+        if at is None or ratio is None or _varies_by_noise(readout, at, reach, n):
+            return None
+        return _moved_slope(readout, at, reach, n) * ratio
+
+    def deviation(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return how far noise moves it where it seems to be, also where it has no margin."""
+        at, ratio = _line(readout, estimates), _ratio(readout)
+        moved = None if at is None else _moved_slope(readout, at, reach, row_count(readout, estimates))
+        return None if moved is None or ratio is None else moved * ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -564,13 +597,31 @@ class Intercept(Statistic):
         return add_weights(*means, scale_weights(_slope_weights(readout, at), -(at.second.mean + away)))
 
     def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
-        """Return the half-width off the derivative; the product of the errors of b and ν counts beside it."""
-        at, away, n = _line(readout, estimates), _away(readout), row_count(readout, estimates)
+        """Return the half-width off the derivative, as many times as the slope's; None where a slope has none."""
+        at, n = _line(readout, estimates), row_count(readout, estimates)
         error = None if at is None else _slope_error(readout, at, reach, n)
-        if at is None or error is None or away is None:
+        return None if at is None or error is None else self._moved(readout, at, reach, n, error)
+
+    def spread(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return how far noise moves it off the derivative; None where noise alone could be all that x varies."""
+        at, n = _line(readout, estimates), row_count(readout, estimates)
+        if at is None or _varies_by_noise(readout, at, reach, n):
             return None
-        second = reach(mean_weights(readout, at.second.mean, SECOND)) / n * error
-        return (reach(self.gradient(readout, at)) / n + second) * scale(readout, FIRST).half
+        return self._moved(readout, at, reach, n, _SlopeError(_moved_slope(readout, at, reach, n)))
+
+    def deviation(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
+        """Return how far noise moves it where it seems to be, also where it has no margin."""
+        at, n = _line(readout, estimates), row_count(readout, estimates)
+        if at is None:
+            return None
+        return self._moved(readout, at, reach, n, _SlopeError(_moved_slope(readout, at, reach, n)))
+
+    def _moved(self, readout: Readout, at: Values, reach: Reach, n: float, error: "_SlopeError") -> float | None:
+        """Return how far it is off where the slope is; the product of the errors of b and ν counts beside it."""
+        if _away(readout) is None:
+            return None
+        second = reach(mean_weights(readout, at.second.mean, SECOND)) / n * error.half_width
+        return (reach(self.gradient(readout, at)) / n * error.times + second) * scale(readout, FIRST).half
 
 
 @dataclass(frozen=True, slots=True)
@@ -630,17 +681,60 @@ def _slope_weights(readout: Readout, at: Values) -> Weights:
     return scale_weights(add_weights(covariance_weights(readout, at), less), 1 / at.second.variance)
 
 
-def _slope_error(readout: Readout, at: Values, reach: Reach, n: float) -> float | None:
-    """Return how far the slope of u on v may be off; None where the variance of v may be nothing but noise.
+@dataclass(frozen=True, slots=True)
+class _SlopeError:
+    """How far the slope of u on v may be off, also as many times what its derivative says."""
 
-    The errors of the means count by their products in the covariance and in the variance.
+    half_width: float
+    times: float = 1.0
+
+
+def _slope_error(readout: Readout, at: Values, reach: Reach, n: float) -> _SlopeError | None:
+    """Return how far the slope of u on v may be off; None where the variance t of v may be nothing but noise, or nearly.
+
+    A slope b could have been if noise of c − b·t made it what it is. That grows with b, so that the interval reaches further
+    on one side, and it is that. The errors of the means count by their products in the covariance and in the variance.
     """
-    spread = float(at.second.variance)
-    of_mean = reach(mean_weights(readout, at.second.mean, SECOND)) / n
-    if reach(variance_weights(readout, at.second, SECOND)) / n + of_mean**2 >= spread:
+    spread, slope = float(at.second.variance), float(_slope(at))
+    of_spread = variance_weights(readout, at.second, SECOND)
+    of_mean, of_means = _mean_reach(readout, at, reach, n), reach_of_means(readout, at, reach, n)
+
+    doubt = (reach(of_spread) / n + of_mean**2) / spread
+    times = selected(doubt)
+    if times is None:
         return None
+    share = times / spread
+
+    def reached(b: float) -> float:
+        # Of a line with the slope b the covariance is b·t.
+        of_covariance = covariance_weights(readout, replace(at, covariance=b * spread))
+        noise = reach(add_weights(of_covariance, scale_weights(of_spread, -b))) / n
+        return share * (noise + of_means + abs(b) * of_mean**2)
+
+    first = reached(slope)
+    # No sum of noise reaches further than its parts together. What that gives is too far, and each step is nearer.
+    off = first / (1 - times * doubt)
+    longer = max((-off, off), key=lambda off: reached(slope + off))
+    for _ in range(_STEPS):
+        off = min(off, reached(slope + math.copysign(off, longer)))
+    return _SlopeError(off, times * off / first if first else 1.0)
+
+
+def _moved_slope(readout: Readout, at: Values, reach: Reach, n: float) -> float:
+    """Return how far noise moves the slope of u on v off its derivative."""
+    of_mean = _mean_reach(readout, at, reach, n)
     products = reach_of_means(readout, at, reach, n) + abs(float(_slope(at))) * of_mean**2
-    return reach(_slope_weights(readout, at)) / n + products / spread
+    return reach(_slope_weights(readout, at)) / n + products / float(at.second.variance)
+
+
+def _varies_by_noise(readout: Readout, at: Values, reach: Reach, n: float) -> bool:
+    """Return whether noise alone could have made the variance of v what it is."""
+    noise = reach(variance_weights(readout, at.second, SECOND)) / n + _mean_reach(readout, at, reach, n) ** 2
+    return noise >= float(at.second.variance)
+
+
+def _mean_reach(readout: Readout, at: Values, reach: Reach, n: float) -> float:
+    return reach(mean_weights(readout, at.second.mean, SECOND)) / n
 
 
 def _ratio(readout: Readout) -> float | None:
