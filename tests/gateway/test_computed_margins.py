@@ -156,6 +156,40 @@ def test_constants_scale_margins(policy: Policy, new_client: NewClient) -> None:
     assert 1 < widths[5] < 1 + widths[0] / 100 + 0.1
 
 
+def _fresh(client: Client, sql: str, rounds: int) -> list[list[float | None]]:
+    """Return so many answers of one row."""
+    answers = []
+    for _ in range(rounds):
+        answers.append([None if cell is None else float(str(cell)) for cell in client.ask(sql).rows[0]])
+        client.ledger.advance("the next")
+    return answers
+
+
+@pytest.mark.parametrize(
+    "computed", ["stddev(fare) / avg(fare)", "variance(fare) / avg(fare) - 1", "stddev(fare) * avg(fare)"]
+)
+def test_a_part_that_noise_made_0_keeps_its_margin(computed: str, policy: Policy, new_client: NewClient) -> None:
+    """A quotient or a product that is 0 for its part's noise is not exact."""
+    policy = with_rows(policy, "rides", "passenger", 1)
+    client = _client(policy, _rows(policy), new_client, Fraction(1, 10))
+    sql = f"SELECT {computed.split(maxsplit=1)[0]}, dpsql.margin({computed}) FROM rides"
+    hidden = [margin for part, margin in _fresh(client, sql, 60) if part == 0 and margin is not None]
+    assert hidden
+    assert min(hidden) > 0.05
+
+
+def test_a_divisor_that_may_be_large_by_noise_has_no_margin(policy: Policy, new_client: NewClient) -> None:
+    """A quotient has a margin from twice the noise of its divisor on: below, those that have one are chosen by noise."""
+    policy = with_rows(policy, "rides", "passenger", 1)
+    rows = [row | {"late": i < 15} for i, row in enumerate(_rows(policy))]
+    of_divisor = f"{LATE}, dpsql.margin({LATE})"
+    client = _client(policy, rows, new_client, Fraction(3, 10))
+    sql = f"SELECT {of_divisor}, dpsql.margin(count(*) / ({LATE} + 0.0)) FROM rides"
+    given = [(late or 0, off or 0) for late, off, margin in _fresh(client, sql, 100) if margin is not None]
+    assert given
+    assert min(late / off for late, off in given) > 1.9
+
+
 def test_a_divisor_that_may_be_nothing_has_no_margin(policy: Policy, new_client: NewClient) -> None:
     """A share may then be anything that is possible; of another quotient nothing is known."""
     policy = with_rows(policy, "rides", "passenger", 1)

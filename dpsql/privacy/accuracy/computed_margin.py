@@ -5,7 +5,8 @@ All of them are read off the same noisy sums, so that noise moves them together:
 - A sum or a difference of counts and sums, and a constant times one, is itself a weighted sum of coordinates, whose noise has
   a known law: its margin is exact.
 - Of a quotient a/b the interval has all r for which noise could have made a − r·b what it is (Fieller 1954, "Some problems
-  in interval estimation"): exact where a and b are counts and sums. Where b may be 0 there is none but what is possible.
+  in interval estimation"): exact where a and b are counts and sums. Where b may be 0 there is none but what is possible, and
+  what is possible may be all: then there is none below twice the noise of b, and near that it holds more (`selected`).
 - An average enters with the interval of its own, along its gradient. Differences of averages then have the interval that
   MOVER gives them (Zou and Donner 2008, "Construction of confidence limits about effect measures"), with the covariances of
   their sums by the delta method.
@@ -16,7 +17,7 @@ All of them are read off the same noisy sums, so that noise moves them together:
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -37,7 +38,7 @@ from dpsql.privacy.features.feature import (
     scale,
     scale_weights,
 )
-from dpsql.privacy.features.known_statistics import ANYWHERE, Mean, inverted_width, statistic
+from dpsql.privacy.features.known_statistics import ANYWHERE, Mean, Variance, inverted_width, selected, statistic
 from dpsql.privacy.measurement.histogram import Histogram
 from dpsql.privacy.measurement.plan import Possible
 from dpsql.privacy.mechanisms.extreme import BEYOND
@@ -74,6 +75,8 @@ class _Moved:
     """How noise does: of this group's sums, and of those of each total."""
     beside: float = 0.0
     """By how much it may be off otherwise."""
+    is_root: bool = False
+    """Whether it is a root, whose margin is the mean of two sides: the lower one is longer."""
 
     @property
     def is_constant(self) -> bool:
@@ -164,12 +167,12 @@ class ComputedMargin:
         if width is None:
             return None
         if not isinstance(kind, Mean):
-            return _Moved(value, {}, width + off)
+            return _Moved(value, {}, width + off, isinstance(kind, Variance) and kind.root)
         n = row_count(readout, estimates)
         along = scale_weights(
             mean_weights(readout, mean(readout, estimates, n, kind.of), kind.of), scale(readout, kind.of).half / n
         )
-        return _Moved(value, self._as_far(_Moved(value, {None: along}), width), off)
+        return _beside(self._as_far(_Moved(value, {None: along}), width), off)
 
     def _product(self, left: _Moved, right: _Moved) -> _Moved:
         if left.is_constant or right.is_constant:
@@ -186,24 +189,32 @@ class ComputedMargin:
             return _times(left, 1 / right.value)
         at = left.value / right.value
 
+        doubt, times = self._off(right) / abs(right.value), 1.0
+        if possible == _INFINITE:
+            # What a root is taken of has twice the doubt, as a share of itself.
+            chosen = selected(2 * doubt if right.is_root else doubt)
+            if chosen is None:
+                return None
+            times = (1 - math.sqrt(1 - chosen * 2 * doubt)) / doubt if right.is_root and doubt else chosen
+
         def reached(quotient: float) -> float:
-            return self._off(_sum(left, right, -quotient)) / abs(right.value)
+            return times * self._off(_sum(left, right, -quotient)) / abs(right.value)
 
         shown = min(max(at, possible[0]), possible[1])
-        if self._off(right) >= abs(right.value):  # it may be 0: then all that is possible could be
-            if possible == _INFINITE:
-                return None
+        if doubt >= 1:  # it may be 0: then all that is possible could be
             return _Moved(shown, {}, max(shown - possible[0], possible[1] - shown))
         # For a quotient r the noise of a − r·b counts, whose value is (at − r)·b. Divided by |b| it is compared with
         # |at − r|.
-        width = inverted_width(at, reached, possible)
-        return _Moved(shown, self._as_far(_times(_sum(left, right, -shown), 1 / right.value), width))
+        width = inverted_width(at, reached, possible, longer=times > 1)
+        return self._as_far(_times(_sum(left, right, -shown), 1 / right.value), width)
 
-    def _as_far(self, moved: _Moved, width: float) -> Mapping[Total | None, Weights]:
-        """Return along what a value is moved, as far as its own interval reaches."""
+    def _as_far(self, moved: _Moved, width: float) -> _Moved:
+        """Return a value that is moved as it is by noise, as far as its own interval reaches."""
         reached = self._reach(moved.along)
-        factor = width / reached if reached else 0.0
-        return {total: scale_weights(weights, factor) for total, weights in moved.along.items()}
+        if not reached:  # as 0 of a deviation is, divided by an average: no noise of sums moves it to first order
+            return _Moved(moved.value, {}, width)
+        along = {total: scale_weights(weights, width / reached) for total, weights in moved.along.items()}
+        return _Moved(moved.value, along)
 
     def _off(self, moved: _Moved) -> float:
         return self._reach(moved.along) + moved.beside
@@ -322,11 +333,11 @@ def _sum(left: _Moved, right: _Moved, factor: float) -> _Moved:
 
 def _times(moved: _Moved, factor: float) -> _Moved:
     along = {total: scale_weights(weights, factor) for total, weights in moved.along.items()}
-    return _Moved(moved.value * factor, along, moved.beside * abs(factor))
+    return replace(moved, value=moved.value * factor, along=along, beside=moved.beside * abs(factor))
 
 
 def _beside(moved: _Moved, more: float) -> _Moved:
-    return _Moved(moved.value, moved.along, moved.beside + more)
+    return replace(moved, beside=moved.beside + more)
 
 
 # How far a chosen bucket's value may be from the quantile, or from the extreme: from what was chosen alone.

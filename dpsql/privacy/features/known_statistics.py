@@ -190,6 +190,8 @@ def inverted_width(
     possible: tuple[float, float],
     root: Callable[[float], float] | None = None,
     least_share: float = 1.0,
+    *,
+    longer: bool = False,
 ) -> float:
     """Return how far the values that could have been released as `at` are from what is shown.
 
@@ -198,17 +200,19 @@ def inverted_width(
     one is cut off, what is not `possible` not being shown, it is the longer. It is then as far as noise reaches about what
     is shown, too: of what was released beyond the possible few values could have been it, or none, and who sees the end of
     the bounds would take it for exact. Of Laplace noise it covers there as much as elsewhere, for values all as likely.
-    `least_share` is of what has other noise.
+    `least_share` is of what has other noise. The `longer` side is that of answers of which noise chose those on one side.
     """
     shown = root or _itself
     least, most = possible
     ends = [_end(at, reached, possible, side) for side in (-1, 1)]
     nearest = _within(at, possible)
     value, (low, high) = shown(nearest), map(shown, ends)
+    if longer:
+        return max(value - low, high - value)
     # Neither end was cut off by what is possible: the interval has two sides.
     if least < ends[0] <= at <= ends[1] < most:
-        shorter, longer = sorted((value - low, high - value))
-        return shorter + (longer - shorter) * (0.5 if root is None else _share(longer / max(shorter, _TINY)))
+        short, long = sorted((value - low, high - value))
+        return short + (long - short) * (0.5 if root is None else _share(long / max(short, _TINY)))
     noise = reached(nearest)
     around = (_within(end, possible) for end in (nearest - noise, nearest + noise))
     least_ends = (shown(nearest + (end - nearest) * least_share) for end in around)
@@ -223,7 +227,7 @@ def selected(doubt: float) -> float | None:
     Quotients whose divisors may be nothing but noise have no margin, so that those that have one are those whose noise made
     the divisor large. Of these more are off than of all: where one in ten has a margin, ten times as many. Take d for the
     divisor in such reaches, each of three scales of Laplace noise, and D for the true one. There is a margin from d = 2 on.
-    If D is less, d − 2 is a draw of noise that was not chosen by, above 1 in 5 of 100. So below 3 the interval holds each D
+    If D is less, d − 2 is noise as it is without a choice, above 1 in 5 of 100. So below 3 the interval holds each D
     from 0.7 on: smaller ones are shown in one of 100 answers at most, ½·e^(−3·1.3). From 3 on it holds d − 1, as any.
     """
     if doubt * _SHOWN_FROM >= 1:
@@ -284,26 +288,30 @@ class Mean(Statistic):
         return mean_weights(readout, at.of(self.of).mean, self.of)
 
     def half_width(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
-        """Return the half-width by inversion: for which means θ noise could have made U − θ·N what it is."""
+        """Return the half-width by inversion; all that is possible where noise may have chosen the count to be shown."""
+        n, by = row_count(readout, estimates), scale(readout, self.of)
+        # A mean is shown where the count is above its noise. Of few rows it is so by noise alone, which in 5 of 100 of
+        # these is above twice as much (see `selected`).
+        if n < 1 or n <= _SHOWN_FROM * reach(count_weights(readout)):
+            return by.half * (1 + abs(mean(readout, estimates, n, self.of)) if n >= 1 else 1)
+        return self._inverted(readout, estimates, reach, n)
+
+    def spread(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
+        """Return how far noise moves the mean, about one that is possible."""
         n, by = row_count(readout, estimates), scale(readout, self.of)
         if n < 1:
             return by.half
+        about = reach(mean_weights(readout, mean(readout, estimates, n, self.of), self.of)) / n * by.half
+        return max(self._inverted(readout, estimates, reach, n), about)
+
+    def _inverted(self, readout: Readout, estimates: Estimates, reach: Reach, n: float) -> float:
+        """Return the half-width by inversion: for which means θ noise could have made U − θ·N what it is."""
 
         def reached(mean: float) -> float:
             return reach(mean_weights(readout, mean, self.of)) / n
 
-        return inverted_width(unclamped_mean(readout, estimates, n, self.of), reached, (-1.0, 1.0)) * by.half
-
-    def spread(self, readout: Readout, estimates: Estimates, reach: Reach) -> float:
-        """Return how far noise moves the mean, about one that is possible."""
-        n, by, width = (
-            row_count(readout, estimates),
-            scale(readout, self.of),
-            self.half_width(readout, estimates, reach),
-        )
-        if n < 1:
-            return width
-        return max(width, reach(mean_weights(readout, mean(readout, estimates, n, self.of), self.of)) / n * by.half)
+        at, half = unclamped_mean(readout, estimates, n, self.of), scale(readout, self.of).half
+        return inverted_width(at, reached, (-1.0, 1.0)) * half
 
     def deviation(self, readout: Readout, estimates: Estimates, reach: Reach) -> float | None:
         """Return how far noise moves the mean where it seems to be."""

@@ -126,3 +126,9 @@ def test_margins_cover_95_of_100(cell: Cell, policy: Policy, world: World) -> No
 def test_margins_cover(cell: Cell, policy: Policy, world: World) -> None:
     """Of 400 answers 91.7 to 98.3 % are: three standard errors of 95 %."""
     assert 0.917 <= covered(cell, policy, world, 400) <= (1.0 if cell.wide else 0.983)
+
+
+@pytest.mark.parametrize("value", [1.0, 149.0])
+def test_margins_of_averages_cover_where_noise_chose_those_shown(value: float, policy: Policy, world: World) -> None:
+    """Of five rows, whose noisy count is above its noise in 7 of 100 answers, 9 of 10 that are shown are covered or more."""
+    assert covered(Cell("avg(fare)", 1, 5, [value] * 5), policy, world, 2_000) > 0.9
