@@ -124,9 +124,7 @@ class StandingStatement:
         said: list[str] = []
         waiting = [day for day in every if not grows.is_closed(day, self.edition.taken)]
         if waiting:
-            closes = f"the {grows.every} from then on closes on {grows.closes(waiting[0]):%Y-%m-%d} (UTC)"
-            told_until = f"of table {self.table.name} it has what came before {waiting[0]}"
-            said.append(f"{told_until}: {closes}, and is in the copy after that")
+            said.append(waits(self.table, grows, waiting[0], self.edition.taken))
         if lost & set(every):
             days = ", ".join(map(str, sorted(lost & set(every))))
             said.append(f"{days}: a measurement failed, and there will be no answer for it")
@@ -143,6 +141,14 @@ class StandingStatement:
         waiting = [day for day in every if not grows.is_closed(day, self.edition.taken)]
         following = f"; the next {grows.every} closes on {grows.closes(waiting[0]):%Y-%m-%d}" if waiting else ""
         return f"Standing: {paid}; {until}{following}"
+
+
+def waits(table: Table, grows: Grows, waiting: date, taken: datetime) -> str:
+    """Return until when an answer from a copy tells, and when the first period closes that it was asked about and lacks."""
+    until = grows.told_until(taken)
+    first = "then" if waiting == until else f"{waiting}"
+    closes = f"the {grows.every} from {first} on closes on {grows.closes(waiting):%Y-%m-%d} (UTC)"
+    return f"of table {table.name} it has what came before {until}: {closes}, and is in the copy after that"
 
 
 def _is_paid(asked: AskedQuestion, claims: Claims) -> bool:

@@ -22,9 +22,17 @@ from dpsql.gateway.pricing import Drawn, PricedPlan, with_scopes
 from dpsql.gateway.request import Request
 from dpsql.gateway.reuse.reading_off import Lenses, PlannedAgain, Told
 from dpsql.gateway.session_settings import session_epsilon, session_reuse
-from dpsql.gateway.standing import Claims, StandingStatements, sharing
+from dpsql.gateway.standing import Claims, StandingStatements, sharing, waits
 from dpsql.policy.model import Reuse
 from dpsql.privacy.features.feature import Feature
+from dpsql.privacy.measurement.plan import (
+    ComputedMarginOutput,
+    DistinctCountOutput,
+    DistinctMarginOutput,
+    Output,
+    StatisticOutput,
+    VoteOutput,
+)
 from dpsql.privacy.measurement.pricing import PricedMeasurement, PricedScope
 from dpsql.privacy.measurement.rows_per_unit import ChosenBound
 from dpsql.privacy.measurement.sums import Sums
@@ -168,14 +176,15 @@ class StandingReading:
     ) -> tuple[list[Lens], list[int] | None]:
         """Return how a scope is read, and the groups that are measured; None where it needs all, and some are missing.
 
+        Without GROUP BY there is one group, always: what is not measured of it is of no rows (`_of_some`).
         What is nothing of a group once all periods are measured is so for any records, as the cash of those who paid by
-        card. A group of which all is nothing is there if others of its time are, or there is but one of all.
+        card. A group of which all is nothing is there if others of its time are.
         """
         lenses = self._seen(scope, claims, closed)
         number = len(lenses[0].lines[0]) if lenses and lenses[0].lines else 0
         empty = [{group for group in range(number) if not any(lines[group] for lines in lens.lines)} for lens in lenses]
         kept = list(range(number))
-        if any(empty):
+        if any(empty) and scope.plan.groups.keys:
             times = _times(scope.plan.groups, {part.wanted.grows.by for part in self.parts.values()})
             every = self._seen(scope, claims, _ALL_CLOSED)
             missing = {
@@ -184,7 +193,7 @@ class StandingReading:
                 for group in groups
                 if any(lines[group] for lines in lens.lines)
             }
-            nothing = set.intersection(*empty) if scope.plan.groups.keys else set[int]()
+            nothing = set.intersection(*empty)
             there = {times[group] for group in kept if group not in missing and group not in nothing}
             kept = [group for group in kept if group not in missing and (group not in nothing or times[group] in there)]
         return lenses, None if scope.plan.added_up is not None and len(kept) < number else kept
@@ -204,7 +213,9 @@ class StandingReading:
             parts.append(replace(part, measurement=replace(measured, groups=_some(measured.groups, kept))))
         measurements = tuple(part.measurement for part in parts if isinstance(part.measurement, Sums))
         groups = scope.plan.groups if scope.plan.added_up is not None else _some(scope.plan.groups, kept)
-        return PricedScope(replace(scope.plan, groups=groups, parts=measurements), tuple(parts))
+        outputs = tuple(_of_some(output, lenses, kept) for output in scope.plan.outputs)
+        plan = replace(scope.plan, groups=groups, parts=measurements, outputs=outputs)
+        return PricedScope(plan, tuple(parts))
 
     def notices(self) -> list[str]:
         """Return what is said beside the answer: what it was read off, and until when it tells."""
@@ -215,9 +226,7 @@ class StandingReading:
             periods = grows.periods(wanted.first, wanted.until)
             waiting = next((day for day in periods if not grows.is_closed(day, self.edition.taken)), None)
             if waiting is not None:
-                closes = f"the {grows.every} from then on closes on {grows.closes(waiting):%Y-%m-%d} (UTC)"
-                told_until = f"of table {wanted.table.name} it has what came before {waiting}"
-                said.append(f"{told_until}: {closes}, and is in the copy after that")
+                said.append(waits(wanted.table, grows, waiting, self.edition.taken))
         return said
 
     def explained(self) -> str:
@@ -359,6 +368,25 @@ def _times(groups: Groups, columns: Collection[str]) -> list[tuple[Cell, ...]]:
     """Return of each group what its keys of some columns are."""
     places = [i for i, key in enumerate(groups.keys) if any(ref.name in columns for ref in refs(key.grouped))]
     return [tuple(cells[place] for place in places) for cells in groups.grouped]
+
+
+def _of_some(output: Output, lenses: Sequence[Lens], groups: Collection[int]) -> Output:
+    """Return an output, which is of no rows where nothing is measured of any group: then counts are 0, and all else NULL."""
+    match output:
+        case StatisticOutput(part=int() as part, readout=readout):
+            features = set(readout.features)
+        case (
+            ComputedMarginOutput(part=int() as part, readouts=readouts)
+            | VoteOutput(part=int() as part, readouts=readouts)
+        ):
+            features = {feature for readout in readouts for feature in readout.features}
+        case DistinctCountOutput(part=int() as part) | DistinctMarginOutput(part=int() as part):
+            features = set(lenses[part].terms)
+        case _:
+            return output
+    lens = lenses[part]
+    lines = {term.lines for feature in features for term in lens.terms.get(feature, ())}
+    return output if any(lens.lines[line][group] for line in lines for group in groups) else replace(output, part=None)
 
 
 def _some(groups: Groups, kept: Sequence[int]) -> Groups:

@@ -116,6 +116,10 @@ class Grows:
         """Return whether a period was closed at a time: all copies that were begun then have it."""
         return self.closes(start) <= at
 
+    def told_until(self, at: datetime) -> date:
+        """Return the first day of the first period that was not closed at a time."""
+        return self.period_of((at.astimezone(UTC) - timedelta(days=self.after)).date())
+
     def last_moment(self, term: Term) -> datetime:
         """Return from when on nothing of a term is measured any more."""
         return _midnight(term.end + timedelta(days=self.after + self.measured_within))

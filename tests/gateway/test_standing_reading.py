@@ -169,11 +169,37 @@ def test_after_the_term_what_was_not_measured_is_missing_in_no_sum(ward: Ward) -
 
 
 def test_nothing_is_read_before_a_day_has_closed(ward: Ward) -> None:
-    """An answer without rows, and a notice."""
-    ward.ask()
-    assert ward.ask(SO_FAR.replace("03-01", "03-03")) == []
-    assert any("what came before 2026-03-03" in said and "closes on 2026-03-05" in said for said in ward.said)
-    assert ward.charges == 1
+    """No group by days, one row of all as PostgreSQL has it of no rows, and a notice until when the table tells."""
+    of_all = "count(*), count(*) FILTER (WHERE ward = 'a'), sum(cost), avg(cost), dpsql.margin(count(*))"
+    ward.declare(NULLABLE)
+    ward.copy(FIRST)
+    ward.ask(BY_WARD)
+    ward.ask(BY_WARD.replace("count(*)", "count(*), sum(cost)"))
+    for day, closes in (
+        ("03-03", "from then on closes on 2026-03-05"),
+        ("03-05", "from 2026-03-05 on closes on 2026-03-07"),
+    ):
+        later = SO_FAR.replace("03-01", day)
+        assert ward.ask(later) == [(0,)]
+        assert any("what came before 2026-03-03" in said and closes in said for said in ward.said)
+        assert ward.ask(later.replace("count(*)", of_all)) == [(0, 0, None, None, 0)]
+        assert ward.ask(later.replace("count(*)", "coalesce(sum(cost), 0), count(*)")) == [(0, 0)]
+        assert ward.ask(later.replace("count(*)", "ward, count(*)") + " GROUP BY ward") == []
+        assert ward.ask(f"SELECT n + 1 FROM ({later}) AS t (n)") == [(1,)]
+    assert ward.charges == 2
+
+
+def test_what_has_closed_is_told_beside_what_has_not(ward: Ward) -> None:
+    """In one row: a count of days that are not measured is 0, a sum NULL; of each scope and condition by itself."""
+    ward.declare(NULLABLE)
+    ward.copy(FIRST)
+    ward.ask(BY_WARD)
+    ward.ask(BY_WARD.replace("count(*)", "count(*), sum(cost)"))
+    later = "FILTER (WHERE admitted_at >= '2026-03-03')"
+    sql = SO_FAR.replace("count(*)", f"count(*), count(*) {later}, sum(cost) {later}")
+    assert ward.ask(sql) == [(3, 0, None)]
+    assert ward.ask(f"SELECT ({SO_FAR}), ({SO_FAR.replace('03-01', '03-03')})") == [(3, 0)]
+    assert ward.charges == 2
 
 
 def test_two_days_differ_by_a_number_with_its_margin(ward: Ward) -> None:
