@@ -245,7 +245,10 @@ def make_server(login: Login, *, http: bool) -> MCPServer[Any]:
         conversation: _Conversation = None,
         details: Annotated[bool, Field(description="With the lines of EXPLAIN.")] = False,
     ) -> CallToolResult:
-        """Return what a statement would cost now in ε, the margin of each output, and what is free. Costs nothing."""
+        """Return what a statement would cost now in ε, the margin of each output, and what is free. Costs nothing.
+
+        Where an error is aimed at, `epsilon` is the most that it may cost, and margins are with all of it.
+        """
         return await _told(
             lambda: tools.tell_plan(
                 who(context, conversation),

@@ -69,6 +69,8 @@ _NEWEST = "SELECT coalesce(max(charge_id), 0) FROM dpsql.charges"
 _MADE_UP = re.compile("these rows of .* are made up")
 _NOTED = re.compile(r"\s*(Left out|Output \d+: distinguishable|NULL where|Mostly NULL)")
 """The lines of EXPLAIN that say which rows or values an answer will not have."""
+_FIRST_LOOK = re.compile(r"\s*(Left out: groups whose count|Output \d+: distinguishable)")
+"""Those of them that are of the first look alone, where an error is aimed at."""
 _WHOLE = 2_000
 """Characters that dpsql.charges has of a statement at most."""
 
@@ -302,6 +304,7 @@ def _plan(plan: _Found) -> _Found:
     """Return the price and the expected errors of a query; PostgreSQL's own plan says that it has none.
 
     The price is what is to be paid now. Margins are those of measuring: what is read off another answer errs as that does.
+    Where an error is aimed at, nobody knows the price before: it is the most that may be paid, and margins are with all that.
     """
     if "Epsilon" not in plan:
         return {"epsilon": 0, "free": "it reads no protected table"}
@@ -309,31 +312,39 @@ def _plan(plan: _Found) -> _Found:
     now = _written(Decimal(plan.get("Left To Pay", plan["Epsilon"])))
     read_off = plan.get("Read Off", ())
     known = "answered before in this epoch" if now == 0 and not read_off else None
+    aims = "Target" in plan and now != 0
+    most = _written(Decimal(plan["At Most"])) if aims else now
     # What has met its target errs by less than the first look at it, of which EXPLAIN tells.
     outputs = () if now == 0 and "Target" in plan else plan.get("Outputs", ())
     return _without_nothing(
         {
-            "epsilon": now,
+            "epsilon": most,
+            "epsilon_at_least": now if aims else None,
             "epsilon_if_measured": in_full if in_full != now else None,
             "delta": plan.get("Delta"),
             "aims_at": plan.get("Target"),
-            "epsilon_at_most": _written(Decimal(plan["At Most"])) if "At Most" in plan and now else None,
+            "epsilon_at_most": most if aims else None,
             "free": [{"outputs": part["Outputs"], "read_off": part["Answer"]} for part in read_off] or known,
             "free_instead": plan.get("Free Instead"),
             "margins": [
                 _without_nothing(
                     {
                         "output": output["Output"],
-                        "half_width_95": _digits(output["Margin"]),
+                        "half_width_95": _digits(output["Margin With All" if aims else "Margin"]),
                         "unit": output["Unit"],
-                        "relative": _digits(output["Relative"]),
-                        "if": output.get("Given"),
+                        "relative": _digits(output["Relative With All" if aims else "Relative"]),
+                        "if": ", ".join([*(["all of epsilon_at_most is paid"] if aims else []), *given]) or None,
                     }
                 )
                 for output in outputs
+                for given in [[output["Given"]] if "Given" in output else []]
             ],
             "clamped": _clamped(plan),
-            "notes": [line.strip() for line in plan.get("Details", ()) if _NOTED.match(line)],
+            "notes": [
+                line.strip()
+                for line in plan.get("Details", ())
+                if _NOTED.match(line) and not (aims and _FIRST_LOOK.match(line))
+            ],
         }
     )
 

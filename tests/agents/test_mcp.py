@@ -233,6 +233,28 @@ def test_what_aims_at_an_error_has_its_margins_too(served: Site) -> None:
     asyncio.run(run())
 
 
+def test_a_plan_that_aims_at_an_error_says_what_it_may_pay(served: Site) -> None:
+    """The most of all, with the error that this gives; not the first look's, whose noise the answer does not have."""
+    statement = "SELECT payment_type, count(*) AS n FROM trips WHERE tip > 2.5 GROUP BY 1"
+
+    async def run() -> None:
+        async with agent(over_stdio(served)) as (_, call):
+            planned = await call("plan", statement=statement, error=0.05, empty_groups="hide")
+            exact = await call("plan", statement=statement, epsilon=1000)
+            assert planned["aims_at"] == 0.05
+            assert planned["epsilon"] == planned["epsilon_at_most"] == 1000
+            assert planned["epsilon_at_least"] < 1000
+            (margin,) = planned["margins"]
+            assert margin["half_width_95"] <= 2 * exact["margins"][0]["half_width_95"]
+            assert margin["if"].startswith("all of epsilon_at_most is paid")
+            (note,) = [note for note in planned["notes"] if note.startswith("Left out")]
+            assert note.startswith("Left out with all of it: groups whose count is at most")
+            asked = await call("ask", statement=statement, error=0.05, empty_groups="hide")
+            assert planned["epsilon_at_least"] <= asked["epsilon_paid"] <= planned["epsilon"]
+
+    asyncio.run(run())
+
+
 def test_what_commands_pay_is_told(served: Site) -> None:
     """Whatever runs a query; COPY, whose rows go another way, is refused before anything is paid."""
 

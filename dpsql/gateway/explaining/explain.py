@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from html import escape
+from itertools import zip_longest
 
 from dpsql.accounting.privacy_loss import compose, show_down, show_up
 from dpsql.engines.base import SnapshotVersion
@@ -117,9 +118,12 @@ def plan_values(priced: PricedPlan, known: Knowledge = NO_KNOWLEDGE) -> PlanValu
     Amounts of ε and δ are texts, as exact as they are shown everywhere; an output without a share has null. A margin
     has a unit where it is not in the output's own. Where C will be chosen and nobody knows it, the margin is for the
     largest C that is thought of. A statement that aims at an error has that and the most ε for it;
-    the others are then those of the first look.
+    the others are then those of the first look, beside which outputs have what all of that ε would make of them.
     """
     outputs = [line for scope in priced.scopes for line in expected_errors(scope.plan, foreseen_bounds(scope, known))]
+    of_all = [
+        line for scope in priced.scopes for line in _errors_at_most(scope.plan, priced, foreseen_bounds(scope, known))
+    ]
     aim = priced.aim
     target = {} if aim is None else {"Target": float(aim.error), "At Most": show_down(aim.cap)}
     return {
@@ -133,9 +137,11 @@ def plan_values(priced: PricedPlan, known: Knowledge = NO_KNOWLEDGE) -> PlanValu
                 **({"Least Margin": o.margin} if o.up_to else {}),
                 "Unit": o.unit.strip() or None,
                 "Relative": None if o.up_to else o.relative,
+                **({} if most is None else {"Margin With All": most.up_to or most.margin}),
+                **({} if most is None else {"Relative With All": None if most.up_to else most.relative}),
                 **_given(o),
             }
-            for o in outputs
+            for o, most in zip_longest(outputs, of_all)
         ],
     }
 
@@ -425,16 +431,33 @@ def _aim(aim: AimedPrice, *, grouped: bool) -> Iterator[str]:
 
 
 def _at_most(plan: MeasurementPlan, priced: PricedPlan, bounds: ForeseenBounds) -> Iterator[str]:
-    """Yield how far outputs err if the statement pays the most that it may."""
-    if priced.aim is None or not plan.parts:
-        return
-    # The last step is the share of one measurement, if the statement pays the most.
-    most = priced.aim.steps[-1]
-    for line in expected_errors(replace(plan, parts=tuple(replace(part, epsilon=most) for part in plan.parts)), bounds):
+    """Yield how far outputs err, and what is left out, if the statement pays the most that it may."""
+    for line in _errors_at_most(plan, priced, bounds):
         share = (
             "" if line.relative is None else f", typically {100 * line.relative / _MARGINS:.3g} % of {line.compared}"
         )
         yield f"     Output {line.output} with all of it: {_margin(line)}{line.unit} with 95 %{share}{line.given}"
+    least = _most_hidden(_paying_all(plan, priced)) if priced.aim is not None else None
+    if least is not None:
+        yield f"     Left out with all of it: groups whose count is at most {least:,.4g}"
+
+
+def _errors_at_most(plan: MeasurementPlan, priced: PricedPlan, bounds: ForeseenBounds) -> Sequence[ExpectedError]:
+    if priced.aim is None or not plan.parts:
+        return ()
+    return tuple(expected_errors(_paying_all(plan, priced), bounds))
+
+
+def _paying_all(plan: MeasurementPlan, priced: PricedPlan) -> MeasurementPlan:
+    """Return a plan with the share of one measurement, if a statement that aims at an error pays the most."""
+    if priced.aim is None:
+        return plan
+    most = priced.aim.steps[-1]
+    return replace(plan, parts=tuple(replace(part, epsilon=most) for part in plan.parts))
+
+
+def _most_hidden(plan: MeasurementPlan) -> float | None:
+    return within_noise(plan, len(plan.groups.grouped)) if plan.hides_empty else None
 
 
 def _scope(
@@ -475,7 +498,7 @@ def _left_out(plan: MeasurementPlan) -> Iterator[str]:
     if plan.units is not None:
         told = f"can't be shown to have {plan.units.least:,} units (min_units), whose number is measured for it"
         yield f"     Left out: groups that {told}" if plan.groups.keys else f"     NULL where they {told}"
-    least = within_noise(plan, len(plan.groups.grouped)) if plan.hides_empty else None
+    least = _most_hidden(plan)
     if least is not None:
         along = "; COUNT(*) is measured with it" if plan.counted_along else ""
         yield f"     Left out: groups whose count is at most {least:,.4g}, as much as the noise of empty ones may be{along}"
