@@ -204,6 +204,28 @@ def test_groups_that_are_hidden_beside_totals_are_told_of(sets: str, rides: Memo
     assert any("are hidden" in notice and "'show' lists them" in notice for notice in told)
 
 
+@pytest.mark.parametrize("sets", ["ROLLUP (1, 2)", "CUBE (1, 2)", "GROUPING SETS ((1, 2), (1))"])
+def test_levels_with_margins_have_the_groups_of_levels_without(sets: str, rides: Memory, new_client: NewClient) -> None:
+    """Each level is measured by itself then, and all are put below each other: that is no ranking."""
+    client = new_client(rides)
+    told = {
+        outputs: [
+            row[:2]
+            for row in client.ask(f"SELECT paid, stars, {outputs} FROM rides GROUP BY {sets} ORDER BY 1, 2").rows
+        ]
+        for outputs in ("count(*)", "count(*), dpsql.margin(count(*))")
+    }
+    with_margins, without = told.values()
+    assert with_margins == without
+
+
+def test_groups_that_others_are_put_below_are_shown(rides: Memory, new_client: NewClient) -> None:
+    """UNION ALL shows a line of each; UNION looks for those that are alike."""
+    both = f"{AGES} UNION ALL SELECT stars, count(*) FROM rides GROUP BY stars"
+    assert len(new_client(rides).ask(both, AUTO).rows) > 100
+    assert len(new_client(rides).ask(both.replace(" ALL", ""), AUTO).rows) < 10
+
+
 @pytest.mark.parametrize(("sql", "cost"), LISTED)
 def test_groups_are_shown_where_each_is_a_line(
     sql: str, cost: int, rides: Memory, bounded: Policy, new_client: NewClient

@@ -233,7 +233,7 @@ def _readers(select: exp.Select) -> Iterator[exp.Query]:
 
 def _first(query: exp.Query, select: exp.Select, by_keys: frozenset[str]) -> int | None:
     """Return how many rows of a ranking a query that reads a SELECT's groups shows; None where it is no ranking."""
-    if query.args.get("distinct") is not None:
+    if query.args.get("distinct") not in (None, False):  # which UNION ALL says, as ROLLUP with margins is written
         return 0
     outputs = query.expressions if isinstance(query, exp.Select) else []
     windows = (window for output in outputs for window in output.find_all(exp.Window))
