@@ -115,3 +115,12 @@ def test_the_engine_says_the_bucket_on_both_sides(grid: Grid) -> None:
 def test_others_have_equal_ones(low: int, high: int, number: int, *, coarse: bool) -> None:
     """Where few buckets are there, or 0 is not inside."""
     assert Grid.around_zero(Interval.of(low, high), number, coarse=coarse) == Grid(Interval.of(low, high), number)
+
+
+def test_wide_bounds_are_as_far_off_as_the_page_says() -> None:
+    """Half a bucket is 0.2 % of values from a 33,000th of the upper bound on, and below that a 17-millionth of the bound."""
+    most = 5 * 10**9
+    grid = Grid.of(Interval.of(0, most), 4096)
+    halves = [(grid.end(index), (grid.end(index + 1) - grid.end(index)) / 2) for index in range(grid.number)]
+    assert all(half <= value / 500 for value, half in halves if value >= Fraction(most, 32_768))
+    assert {half for value, half in halves if value < Fraction(most, 32_768)} == {Fraction(most, 2**24)}
