@@ -50,6 +50,9 @@ KEYS = [
     "passenger_count * passenger_count",
     "passenger_count % 4 - passenger_count / 4",
     "CASE WHEN fare < 10 THEN floor(fare) ELSE -1 END",
+    "trunc(passenger_count * 0.29, 2)",
+    "floor(passenger_count * 0.57 * 100)",
+    "round(passenger_count * 0.29 * 100 - 0.5)",
 ]
 TOGETHER = [
     ("payment_type", "upper(payment_type)"),

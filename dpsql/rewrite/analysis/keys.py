@@ -10,11 +10,19 @@ from functools import lru_cache
 from dpsql.errors import InternalError, MissingBounds, Unsupported
 from dpsql.frozen import quickly_made
 from dpsql.policy.interval import Interval
-from dpsql.policy.model import Column, SqlType, Value
+from dpsql.policy.model import Column, SqlType, Value, in_single_precision
 from dpsql.rewrite.analysis.bounds import countable, evaluable, evaluate, facts, facts_if_possible, is_null, too_large
 from dpsql.rewrite.functions.function import Cell, EvaluateRule, lists_too_many, order_of, too_many
 from dpsql.rewrite.functions.logical import is_whole, within_branches
-from dpsql.rewrite.functions.table import describe, function_of, integral, step_of
+from dpsql.rewrite.functions.table import (
+    decimals_computed,
+    describe,
+    digits_to_settle,
+    function_of,
+    integral,
+    is_single_computed,
+    step_of,
+)
 from dpsql.rewrite.ir.expr import Apply, Const, Env, Expr, Facts, Ref, Results, refs, walk
 from dpsql.rewrite.ir.literal import quoted_name, simplest
 
@@ -100,9 +108,22 @@ def _computed(expr: Expr, row: Mapping[Expr, Cell], rounded: Callable[[Cell, Exp
     if expr in row:
         return rounded(row[expr], expr)
     assert isinstance(expr, Apply)
-    rule = _rule(expr)
+    function = function_of(expr)
+    rule = (function.rounded_in_double if rounded is _in_double else None) or _rule(expr)
+    inside = _settled if function.settles else _computed
     assert rule is not None
-    return rounded(rule([_computed(arg, row, rounded) for arg in expr.args], expr), expr)
+    return rounded(rule([inside(arg, row, rounded) for arg in expr.args], expr), expr)
+
+
+def _settled(expr: Expr, row: Mapping[Expr, Cell], rounded: Callable[[Cell, Expr], Cell]) -> Cell:
+    """Return the value of what is compared or cut off: engines settle decimals first, so that none is a little beside.
+
+    floor(n * 0.29 * 100)  →  29 of n = 1, which is 28.999999999999996 in double precision
+    """
+    decimal = digits_to_settle(expr) is not None or decimals_computed(expr) is not None
+    value = _computed(expr, row, _exactly if decimal else rounded)
+    single = is_single_computed(expr) and value is not None and not isinstance(value, str)
+    return rounded(simplest(in_single_precision(value)) if single and value is not None else value, expr)
 
 
 # The innermost expression that decides a key one to one: rows are grouped by it instead of the key.

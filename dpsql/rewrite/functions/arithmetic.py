@@ -507,6 +507,18 @@ def _rounded_value(args: Sequence[Value | None], apply: Apply) -> Value | None:
     return None if x is None else simplest(_round_to(Fraction(x), apply))
 
 
+def _rounded_in_double(args: Sequence[Value | None], apply: Apply) -> Value | None:
+    """Return what engines round a decimal to in double precision, of which a little less than a half counts as one."""
+    (x,), digits = args, _digits(apply)
+    if x is None or apply.args[0].type is not SqlType.NUMERIC:
+        return _rounded_value(args, apply)
+    number, scale = float(Fraction(x)), float(10 ** abs(digits))
+    scaled = number * scale if digits > 0 else number / scale
+    half = 0.5 + min((abs(scaled) + 1) * float(_BESIDE), float(_MOST_BESIDE))
+    whole = math.trunc(scaled + math.copysign(half, number))
+    return simplest(Fraction(whole / scale if digits > 0 else whole * scale))
+
+
 def _digits(apply: Apply) -> int:
     return apply.option.number if isinstance(apply.option, Digits) else 0
 
@@ -636,6 +648,7 @@ ROUNDING: tuple[Function, ...] = (
         _rounding,
         inverse=Inverse(_scaled, _scaled_back),
         computed=_rounded_value,
+        rounded_in_double=_rounded_in_double,
         whole=lambda apply, _: _digits(apply) <= 0,
         step=of_digits,
         digits=rounded_digits,
@@ -647,6 +660,7 @@ ROUNDING: tuple[Function, ...] = (
         _to_integer,
         _rounding,
         computed=_rounded_value,
+        rounded_in_double=_rounded_in_double,
         inverse=Inverse(lambda apply: apply.args[0], lambda _, value: simplest(Fraction(value)), of_whole=True),
         float_range=FloatRange(jumps=True),
         describe=first_argument,

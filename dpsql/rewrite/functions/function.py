@@ -260,6 +260,8 @@ class Function:
     computed: EvaluateRule | None = None
     """Returns its value for whole numbers and numbers in double precision, before it is rounded to one, where an engine
     computes it by one operation: for group keys."""
+    rounded_in_double: EvaluateRule | None = None
+    """The same as engines compute it, of a function that takes a little less than a half for one."""
     facts: FactsRule | None = None
     """Returns all that is known of its values, where that is more than an interval, given the same of its first argument."""
     domain: DomainRule | None = None
