@@ -158,6 +158,7 @@ def test_keys_of_common_columns_are_those_that_occur_together(
             "pickup_ts > '2019-03-09 05:15' AND (pickup_ts > '2019-03-09 05:10') = (passenger_count > 2)",
         ),
         ("date_trunc('day', pickup_ts), pickup_ts > '2019-03-09 05:10'", "pickup_ts > '2019-03-09 05:15'"),
+        ("pickup_ts > '2018-01-01', passenger_count", "pickup_ts > '2018-01-01' OR passenger_count = 1"),
     ],
 )
 def test_conditions_about_keys_together_leave_some(
