@@ -138,15 +138,8 @@ def refine_by_comparisons(columns: Sequence[Ref], condition: Expr, declared: Dec
             return None
         if not _apply(conjunct, env):
             return None
-    for ref in dict.fromkeys(columns):
-        if (
-            is_whole(ref)
-            and env[ref].interval is None
-            and env[ref].values is None
-            and not _between(ref, condition, env)
-        ):
-            return None
-    return env
+    unknown = [ref for ref in dict.fromkeys(columns) if env[ref].interval is None and env[ref].values is None]
+    return env if all(_between(ref, condition, env) for ref in unknown if is_whole(ref)) else None
 
 
 def _between(ref: Ref, condition: Expr, env: dict[Expr, Facts]) -> bool:

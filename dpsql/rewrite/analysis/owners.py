@@ -536,9 +536,8 @@ def _not_on_unit(source: Source, relation: Relation, kind: str) -> Unsupported:
         itself = f"JOIN {table} AS b ON a.{unit.column} = b.{unit.column}"
         twice = sum(other.table.name == table for other in relation.private.values()) > 1
         named, hint = f'"{table}"', f"JOIN {table} ON {through[0]}" if through else itself if twice else beside
-        if (
-            own and not through and not twice and refs(source.on)
-        ):  # instead of what it says the join is another question
+        # In the place of what the join says it would be another question.
+        if own and not through and not twice and refs(source.on):
             hint = f"JOIN {table} ON … AND {own[0]} = {table}.{unit.column}, beside what it is joined by"
     else:
         named, hint = (
@@ -649,10 +648,8 @@ def _number_with_missing(relation: Relation, rows: Mapping[int, int], unique: Un
             replace(source, join=Join.INNER) if i in left and i not in missing else source
             for i, source in enumerate(relation.sources)
         ]
-        known_by, others = (
-            found_by(replace(relation, sources=tuple(inner)), unique),
-            [i for i in rows if i not in missing],
-        )
+        known_by = found_by(replace(relation, sources=tuple(inner)), unique)
+        others = [i for i in rows if i not in missing]
         number += min(
             math.prod(rows[i] for i in some)
             for size in range(1, len(others) + 1)

@@ -233,12 +233,11 @@ def _may_leave_out(column: Ref, unit: Ref, relation: Relation, enforced: Enforce
     source = relation.sources[column.source]
     match source.made:
         case UnionRows(parts=parts):  # each part leaves out its own, for all columns of which the one is computed
+            # Whose a row is has a name of its own, which no part has.
             return any(
                 _may_leave_out(part_column, part.unit, part.relation, enforced)
                 for part in parts
-                for part_column in refs(
-                    part.columns.get(column.name, part.unit)
-                )  # whose a row is has a name of its own
+                for part_column in refs(part.columns.get(column.name, part.unit))
             )
         case PerUnitRows() | WindowRows():  # computed for every row, whatever is read of it
             return False

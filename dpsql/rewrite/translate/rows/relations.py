@@ -798,9 +798,9 @@ class Tracker:
             relation, change = moved
             inner = {node: change(expr) for node, expr in t.inner.items()}
             t = replace(t, names=t.names.changed(change), inner=inner)
-        return relation, t if relation.condition == TRUE else replace(
-            t, facts_in_rows=partial(self._facts_in, relation)
-        )
+        if relation.condition != TRUE:
+            t = replace(t, facts_in_rows=partial(self._facts_in, relation))
+        return relation, t
 
     def _facts_in(self, relation: Relation, expr: Expr) -> Facts:
         """Return the facts about an expression in the rows of a relation."""

@@ -102,9 +102,8 @@ def _whole_beside(const: Expr, other: Expr, op: str) -> Expr:
     if value is None:
         return const
     if value.denominator > 1 and op not in _ORDERS:
-        return (
-            const if abs(value) < _HALVES_END else Const(Fraction(1, 2), SqlType.NUMERIC)
-        )  # no whole number is either
+        # A half is no whole number either, and a double.
+        return const if abs(value) < _HALVES_END else Const(Fraction(1, 2), SqlType.NUMERIC)
     whole = math.ceil(value) if op in {"lt", "ge"} else math.floor(value)
     return Const(whole, SqlType.BIGINT) if -(2**63) <= whole < 2**63 else const
 
