@@ -195,7 +195,8 @@ class ComputedMargin:
             chosen = selected(2 * doubt if right.is_root else doubt)
             if chosen is None:
                 return None
-            times = (1 - math.sqrt(1 - chosen * 2 * doubt)) / doubt if right.is_root and doubt else chosen
+            # (1 − √(1 − 2·c·d)) / d, in which nothing is lost where the doubt d is next to none.
+            times = 2 * chosen / (1 + math.sqrt(1 - chosen * 2 * doubt)) if right.is_root else chosen
 
         def reached(quotient: float) -> float:
             return times * self._off(_sum(left, right, -quotient)) / abs(right.value)
